@@ -15,9 +15,8 @@ import (
 type Accounts struct{ *caller }
 
 // Mine returns what is on the user's account, by currency.
-func (c Accounts) Mine(ctx context.Context) (v funds.BalanceView, err error) {
-	_, err = c.do(ctx, request{method: http.MethodGet, path: "/v1/me/balance", token: c.opts.Token}, &v)
-	return v, err
+func (c Accounts) Mine(ctx context.Context) (funds.BalanceView, error) {
+	return get[funds.BalanceView](ctx, c.caller, "/v1/me/balance", nil, c.opts.Token)
 }
 
 // MyEntries lists the entries of the user's account, newest first.
@@ -28,10 +27,7 @@ func (c Accounts) MyEntries(ctx context.Context, page dibs.Page) (api.ListView[f
 // Deposit takes note of money that came in for a user, once for each reference:
 // the call can be repeated until it is answered.
 func (c Accounts) Deposit(ctx context.Context, user string, d funds.DepositSpec) (v funds.DepositView, replayed bool, err error) {
-	replayed, err = c.do(ctx, request{
-		method: http.MethodPost, path: accountPath(user) + "/deposits", token: c.opts.AdminKey, body: d,
-	}, &v)
-	return v, replayed, err
+	return change[funds.DepositView](ctx, c.caller, request{path: accountPath(user) + "/deposits", token: c.opts.AdminKey, body: d})
 }
 
 // Get returns what is on any user's account.

@@ -47,10 +47,9 @@ func (c Announcements) Cancel(ctx context.Context, id string) (announce.Announce
 }
 
 // Threshold proposes the threshold that covers so many percent of the merchants.
-func (c Announcements) Threshold(ctx context.Context, cover float64) (v announce.ThresholdView, err error) {
+func (c Announcements) Threshold(ctx context.Context, cover float64) (announce.ThresholdView, error) {
 	query := url.Values{"cover": {strconv.FormatFloat(cover, 'f', -1, 64)}}
-	_, err = c.do(ctx, request{method: http.MethodGet, path: "/v1/merchants/threshold", query: query, token: c.opts.AdminKey}, &v)
-	return v, err
+	return get[announce.ThresholdView](ctx, c.caller, "/v1/merchants/threshold", query, c.opts.AdminKey)
 }
 
 func announcementPath(id string) string { return "/v1/announcements/" + url.PathEscape(id) }

@@ -15,9 +15,8 @@ import (
 type Audiences struct{ *caller }
 
 // Get shows a list of users.
-func (c Audiences) Get(ctx context.Context, id string) (v api.AudienceView, err error) {
-	_, err = c.do(ctx, request{method: http.MethodGet, path: "/v1/audiences/" + url.PathEscape(id), token: c.opts.AdminKey}, &v)
-	return v, err
+func (c Audiences) Get(ctx context.Context, id string) (api.AudienceView, error) {
+	return get[api.AudienceView](ctx, c.caller, "/v1/audiences/"+url.PathEscape(id), nil, c.opts.AdminKey)
 }
 
 // List lists the lists of users by id.
@@ -29,7 +28,7 @@ func (c Audiences) List(ctx context.Context, page dibs.Page) (api.ListView[api.A
 // or none; an *Error lists the lines that are bad. done, unless nil, is told now
 // and then how many users have been written, from another goroutine.
 func (c Audiences) Import(ctx context.Context, id string, csv io.Reader, done func(written int64)) (v api.AudienceView, err error) {
-	r := request{method: http.MethodPut, path: "/v1/audiences/" + url.PathEscape(id), token: c.opts.AdminKey, file: csv, kind: "text/csv"}
+	r := request{method: http.MethodPut, path: "/v1/audiences/" + url.PathEscape(id), token: c.opts.AdminKey, file: csv}
 	_, err = c.do(withProgress(ctx, &r, done), r, &v)
 	return v, err
 }
@@ -39,7 +38,7 @@ type Followers struct{ *caller }
 
 // Set makes a user follow a merchant, or stop following it.
 func (c Followers) Set(ctx context.Context, merchant, user string, rank int64, follows bool) error {
-	r := request{method: http.MethodDelete, path: "/v1/merchants/" + url.PathEscape(merchant) + "/followers/" + url.PathEscape(user), token: c.opts.AdminKey}
+	r := request{method: http.MethodDelete, path: merchantPath(merchant) + "/followers/" + url.PathEscape(user), token: c.opts.AdminKey}
 	if follows {
 		r.method, r.body = http.MethodPost, map[string]int64{"rank": rank}
 	}
@@ -49,7 +48,7 @@ func (c Followers) Set(ctx context.Context, merchant, user string, rank int64, f
 
 // List lists a merchant's followers, the highest rank first.
 func (c Followers) List(ctx context.Context, merchant string, page dibs.Page) (api.ListView[gate.Follower], error) {
-	return list[gate.Follower](ctx, c.caller, "/v1/merchants/"+url.PathEscape(merchant)+"/followers", pageQuery(page), c.opts.AdminKey)
+	return list[gate.Follower](ctx, c.caller, merchantPath(merchant)+"/followers", pageQuery(page), c.opts.AdminKey)
 }
 
 // Import has the users of a CSV file, `user` or `user,rank` on each
@@ -57,7 +56,7 @@ func (c Followers) List(ctx context.Context, merchant string, page dibs.Page) (a
 // follows then. done, unless nil, is told now and then how many have been
 // written, from another goroutine.
 func (c Followers) Import(ctx context.Context, merchant string, csv io.Reader, done func(written int64)) (v api.FollowersView, err error) {
-	r := request{method: http.MethodPost, path: merchantPath(merchant) + "/followers", token: c.opts.AdminKey, file: csv, kind: "text/csv"}
+	r := request{method: http.MethodPost, path: merchantPath(merchant) + "/followers", token: c.opts.AdminKey, file: csv}
 	_, err = c.do(withProgress(ctx, &r, done), r, &v)
 	return v, err
 }

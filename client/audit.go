@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
-	"time"
 
 	"github.com/dibs-dev/dibs"
 	"github.com/dibs-dev/dibs/access"
@@ -18,17 +17,7 @@ type Audit struct{ *caller }
 
 // AdminLog lists what admins did, newest first.
 func (c Audit) AdminLog(ctx context.Context, f access.AdminActionFilter, page dibs.Page) (api.ListView[access.AdminActionView], error) {
-	v := pageQuery(page)
-	for name, value := range map[string]string{"key": f.Key, "action": f.Action, "target": f.Target} {
-		if value != "" {
-			v.Set(name, value)
-		}
-	}
-	for name, at := range map[string]time.Time{"since": f.Since, "until": f.Until} {
-		if !at.IsZero() {
-			v.Set(name, at.UTC().Format(time.RFC3339Nano))
-		}
-	}
+	v := pageQuery(page, "key", f.Key, "action", f.Action, "target", f.Target, "since", timeText(f.Since), "until", timeText(f.Until))
 	return list[access.AdminActionView](ctx, c.caller, "/v1/audit", v, c.opts.AdminKey)
 }
 
@@ -39,20 +28,17 @@ func (c Audit) Chain(ctx context.Context, page dibs.Page) (api.ListView[access.C
 
 // VerifyLog says whether the admin log is whole, and goes through a record that the caller
 // knows, unless its N is 0.
-func (c Audit) VerifyLog(ctx context.Context, known access.ChainPoint) (r access.ChainReport, err error) {
+func (c Audit) VerifyLog(ctx context.Context, known access.ChainPoint) (access.ChainReport, error) {
 	q := url.Values{}
 	if known.N > 0 {
 		q.Set("known", fmt.Sprintf("%d:%s", known.N, known.Hash))
 	}
-	_, err = c.do(ctx, request{method: http.MethodGet, path: "/v1/audit/verification", query: q, token: c.opts.AdminKey}, &r)
-	return r, err
+	return get[access.ChainReport](ctx, c.caller, "/v1/audit/verification", q, c.opts.AdminKey)
 }
 
 // Verify compares engine and ledger; no ids mean all campaigns.
-func (c Audit) Verify(ctx context.Context, campaignIDs ...string) (v audit.Report, err error) {
-	q := url.Values{"campaign": campaignIDs}
-	_, err = c.do(ctx, request{method: http.MethodGet, path: "/v1/verify", query: q, token: c.opts.AdminKey}, &v)
-	return v, err
+func (c Audit) Verify(ctx context.Context, campaignIDs ...string) (audit.Report, error) {
+	return get[audit.Report](ctx, c.caller, "/v1/verify", url.Values{"campaign": campaignIDs}, c.opts.AdminKey)
 }
 
 // Repair compares engine and ledger, puts right what can be, and compares again.

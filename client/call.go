@@ -55,9 +55,9 @@ type request struct {
 	body         any
 	// gates says that the call carries what the gates of its campaign want.
 	gates bool
-	// file is a body that is no JSON, of a type; prefer is a Prefer header.
-	file         io.Reader
-	kind, prefer string
+	// file is a body that is CSV, not JSON; headers are more of them, as setGiven takes them.
+	file    io.Reader
+	headers []string
 }
 
 // do sends a request and decodes its answer into out, unless that is nil. It
@@ -98,7 +98,7 @@ func (c *caller) send(ctx context.Context, r request) (*http.Response, error) {
 	var body io.Reader
 	kind := "application/json"
 	if r.file != nil {
-		body, kind = r.file, r.kind
+		body, kind = r.file, "text/csv"
 	} else if r.body != nil {
 		raw, err := json.Marshal(r.body)
 		if err != nil {
@@ -113,20 +113,13 @@ func (c *caller) send(ctx context.Context, r request) (*http.Response, error) {
 	if body != nil {
 		req.Header.Set("Content-Type", kind)
 	}
-	if r.prefer != "" {
-		req.Header.Set("Prefer", r.prefer)
-	}
 	if r.token != "" {
 		req.Header.Set("Authorization", "Bearer "+r.token)
 	}
-	if r.key != "" {
-		req.Header.Set("Idempotency-Key", r.key)
-	}
+	setGiven(req.Header, "Idempotency-Key", r.key, "Accept-Language", c.opts.Language)
+	setGiven(req.Header, r.headers...)
 	if r.gates {
-		c.gateHeaders(req.Header)
-	}
-	if c.opts.Language != "" {
-		req.Header.Set("Accept-Language", c.opts.Language)
+		setGiven(req.Header, "Dibs-Ticket", c.opts.Ticket, "Dibs-Admission", c.opts.Admission)
 	}
 	resp, err := c.http.Do(req)
 	if err != nil {
@@ -135,32 +128,33 @@ func (c *caller) send(ctx context.Context, r request) (*http.Response, error) {
 	return resp, nil
 }
 
-// gateHeaders are those that a claim carries for the gates of its campaign.
-func (c *caller) gateHeaders(h http.Header) {
-	if c.opts.Ticket != "" {
-		h.Set("Dibs-Ticket", c.opts.Ticket)
-	}
-	if c.opts.Admission != "" {
-		h.Set("Dibs-Admission", c.opts.Admission)
+// setGiven sets headers, or parameters of a query: of each pair of a name and a value, the value
+// unless it is empty.
+func setGiven(in interface{ Set(name, value string) }, pairs ...string) {
+	for i := 0; i < len(pairs); i += 2 {
+		if pairs[i+1] != "" {
+			in.Set(pairs[i], pairs[i+1])
+		}
 	}
 }
 
-// stream writes an answer of any length to w.
-func (c *caller) stream(ctx context.Context, r request, w io.Writer) error {
-	resp, err := c.send(ctx, r)
+// csv writes a list as CSV, of any length, to w.
+func (c *caller) csv(ctx context.Context, path string, query url.Values, w io.Writer) error {
+	query.Set("format", "csv")
+	resp, err := c.send(ctx, request{method: http.MethodGet, path: path, query: query, token: c.opts.AdminKey})
 	if err != nil {
 		return err
 	}
 	if resp.StatusCode >= 300 {
 		raw, err := io.ReadAll(io.LimitReader(resp.Body, maxAnswer))
 		if err = errors.Join(err, resp.Body.Close()); err != nil {
-			return fmt.Errorf("client: %s %s: %w", r.method, r.path, err)
+			return fmt.Errorf("client: GET %s: %w", path, err)
 		}
 		return problemOf(resp, raw)
 	}
 	_, err = io.Copy(w, resp.Body)
 	if err = errors.Join(err, resp.Body.Close()); err != nil {
-		return fmt.Errorf("client: %s %s: the stream broke: %w", r.method, r.path, err)
+		return fmt.Errorf("client: GET %s: the stream broke: %w", path, err)
 	}
 	return nil
 }
@@ -177,21 +171,41 @@ func user[T any](ctx context.Context, c *caller, method, path string, body any) 
 	return v, err
 }
 
-// list asks for a page of a list.
-func list[T any](ctx context.Context, c *caller, path string, query url.Values, token string) (l api.ListView[T], err error) {
-	_, err = c.do(ctx, request{method: http.MethodGet, path: path, query: query, token: token}, &l)
-	return l, err
+// change sends a POST and returns what was answered, and whether it was before.
+func change[T any](ctx context.Context, c *caller, r request) (v T, replayed bool, err error) {
+	r.method = http.MethodPost
+	replayed, err = c.do(ctx, r, &v)
+	return v, replayed, err
 }
 
-func pageQuery(p dibs.Page) url.Values {
+// get asks for something.
+func get[T any](ctx context.Context, c *caller, path string, query url.Values, token string) (v T, err error) {
+	_, err = c.do(ctx, request{method: http.MethodGet, path: path, query: query, token: token}, &v)
+	return v, err
+}
+
+// list asks for a page of a list.
+func list[T any](ctx context.Context, c *caller, path string, query url.Values, token string) (api.ListView[T], error) {
+	return get[api.ListView[T]](ctx, c, path, query, token)
+}
+
+// pageQuery asks for a page, and has more parameters as setGiven takes them.
+func pageQuery(p dibs.Page, more ...string) url.Values {
 	q := url.Values{}
 	if p.Limit != 0 {
 		q.Set("limit", strconv.Itoa(p.Limit))
 	}
-	if p.Cursor != "" {
-		q.Set("cursor", p.Cursor)
-	}
+	setGiven(q, "cursor", p.Cursor)
+	setGiven(q, more...)
 	return q
+}
+
+// timeText is a time as queries have it, empty for none.
+func timeText(at time.Time) string {
+	if at.IsZero() {
+		return ""
+	}
+	return at.UTC().Format(time.RFC3339Nano)
 }
 
 // withProgress asks the server for progress, unless done is nil.
@@ -199,7 +213,7 @@ func withProgress(ctx context.Context, r *request, done func(written int64)) con
 	if done == nil {
 		return ctx
 	}
-	r.prefer = "progress"
+	r.headers = []string{"Prefer", "progress"}
 	return httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{Got1xxResponse: func(_ int, h textproto.MIMEHeader) error {
 		if n, err := strconv.ParseInt(h.Get("Dibs-Imported"), 10, 64); err == nil {
 			done(n)

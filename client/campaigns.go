@@ -74,15 +74,12 @@ func (c Campaigns) Claims(ctx context.Context, id string, f ClaimFilter, page di
 // ClaimsCSV writes all of a campaign's claims to w. When it returns an
 // error, what was written may be a part.
 func (c Campaigns) ClaimsCSV(ctx context.Context, id string, f ClaimFilter, w io.Writer) error {
-	q := f.query(dibs.Page{})
-	q.Set("format", "csv")
-	return c.stream(ctx, request{method: http.MethodGet, path: campaignPath(id) + "/claims", query: q, token: c.opts.AdminKey}, w)
+	return c.csv(ctx, campaignPath(id)+"/claims", f.query(dibs.Page{}), w)
 }
 
 // Get returns a campaign: with an API key in full, drafts too.
-func (c Campaigns) Get(ctx context.Context, id string) (v api.CampaignView, err error) {
-	_, err = c.do(ctx, request{method: http.MethodGet, path: campaignPath(id), token: c.opts.AdminKey}, &v)
-	return v, err
+func (c Campaigns) Get(ctx context.Context, id string) (api.CampaignView, error) {
+	return get[api.CampaignView](ctx, c.caller, campaignPath(id), nil, c.opts.AdminKey)
 }
 
 // Of lists the campaigns of a product, as List does.
@@ -105,14 +102,7 @@ type ClaimFilter struct {
 }
 
 func (f ClaimFilter) query(page dibs.Page) url.Values {
-	q := pageQuery(page)
-	if f.UserID != "" {
-		q.Set("user_id", f.UserID)
-	}
-	if f.Status != "" {
-		q.Set("status", f.Status)
-	}
-	return q
+	return pageQuery(page, "user_id", f.UserID, "status", f.Status)
 }
 
 func campaignPath(id string) string { return "/v1/campaigns/" + url.PathEscape(id) }

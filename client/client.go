@@ -154,11 +154,9 @@ func (c *Client) ClaimWith(ctx context.Context, campaign string, quantity int64,
 		Quantity  int64  `json:"quantity,omitempty"`
 		Reference string `json:"reference,omitempty"`
 	}{quantity, reference}
-	replayed, err = c.do(ctx, request{
-		method: http.MethodPost, path: campaignPath(campaign) + "/claims",
-		token: c.opts.Token, key: key, body: body, gates: true,
-	}, &claim)
-	return claim, replayed, err
+	return change[api.ClaimView](ctx, c.caller, request{
+		path: campaignPath(campaign) + "/claims", token: c.opts.Token, key: key, body: body, gates: true,
+	})
 }
 
 // Order asks for quantity units of a product's own stock; 0 means 1. It answers
@@ -167,19 +165,16 @@ func (c *Client) Order(ctx context.Context, product string, quantity int64, key 
 	body := struct {
 		Quantity int64 `json:"quantity,omitempty"`
 	}{quantity}
-	replayed, err = c.do(ctx, request{
-		method: http.MethodPost, path: "/v1/products/" + url.PathEscape(product) + "/orders",
-		token: c.opts.Token, key: key, body: body,
-	}, &claim)
-	return claim, replayed, err
+	return change[api.ClaimView](ctx, c.caller, request{
+		path: "/v1/products/" + url.PathEscape(product) + "/orders", token: c.opts.Token, key: key, body: body,
+	})
 }
 
 // Time returns the server's time.
 func (c *Client) Time(ctx context.Context) (time.Time, error) {
-	var v struct {
+	v, err := get[struct {
 		Now time.Time `json:"now"`
-	}
-	_, err := c.do(ctx, request{method: http.MethodGet, path: "/v1/time"}, &v)
+	}](ctx, c.caller, "/v1/time", nil, "")
 	return v.Now, err
 }
 

@@ -3,7 +3,6 @@ package client
 import (
 	"context"
 	"io"
-	"net/http"
 	"net/url"
 
 	"github.com/dibs-dev/dibs"
@@ -16,11 +15,8 @@ import (
 // repeated. done, unless nil, is told now and then how many codes have been
 // written, from another goroutine.
 func (c Campaigns) ImportCodes(ctx context.Context, id string, csv io.Reader, key string, done func(written int64)) (v api.ImportView, replayed bool, err error) {
-	r := request{
-		method: http.MethodPost, path: campaignPath(id) + "/codes", token: c.opts.AdminKey, key: key, file: csv, kind: "text/csv",
-	}
-	replayed, err = c.do(withProgress(ctx, &r, done), r, &v)
-	return v, replayed, err
+	r := request{path: campaignPath(id) + "/codes", token: c.opts.AdminKey, key: key, file: csv}
+	return change[api.ImportView](withProgress(ctx, &r, done), c.caller, r)
 }
 
 // UnclaimedCodes lists the codes of a campaign that nobody has claimed.
@@ -31,6 +27,5 @@ func (c Campaigns) UnclaimedCodes(ctx context.Context, id string, page dibs.Page
 // UnclaimedCodesCSV writes all of them to w, as a file that can be imported
 // again. When it returns an error, what was written may be a part.
 func (c Campaigns) UnclaimedCodesCSV(ctx context.Context, id string, w io.Writer) error {
-	q := url.Values{"format": {"csv"}}
-	return c.stream(ctx, request{method: http.MethodGet, path: campaignPath(id) + "/codes", query: q, token: c.opts.AdminKey}, w)
+	return c.csv(ctx, campaignPath(id)+"/codes", url.Values{}, w)
 }

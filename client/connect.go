@@ -15,6 +15,7 @@ import (
 	"github.com/coder/websocket"
 
 	"github.com/dibs-dev/dibs"
+	"github.com/dibs-dev/dibs/internal/wait"
 
 	"github.com/dibs-dev/dibs/api"
 	"github.com/dibs-dev/dibs/events"
@@ -182,9 +183,7 @@ func (k *Conn) dial(ctx context.Context) (*link, error) {
 	}
 	l := &link{sound: &sound{}}
 	h := http.Header{}
-	if k.c.opts.Language != "" {
-		h.Set("Accept-Language", k.c.opts.Language)
-	}
+	setGiven(h, "Accept-Language", k.c.opts.Language)
 	//nolint:bodyclose // the library gives no body that would have to be closed
 	ws, resp, err := websocket.Dial(ctx, "ws"+strings.TrimPrefix(k.c.base, "http")+"/v1/ws",
 		&websocket.DialOptions{HTTPHeader: h, HTTPClient: k.opts.HTTPClient, OnPingReceived: l.sound.ping})
@@ -330,13 +329,9 @@ func (k *Conn) run(l *link) {
 // has asked for; nil when it is of no use.
 func (k *Conn) again(notBefore time.Time) *link {
 	pause := k.opts.FirstPause
-	wait := max(time.Until(notBefore), 0) + rand.N(pause) + 1
+	rest := max(time.Until(notBefore), 0) + rand.N(pause) + 1
 	for {
-		timer := time.NewTimer(wait)
-		select {
-		case <-timer.C:
-		case <-k.life.Done():
-			timer.Stop()
+		if !wait.Sleep(k.life, rest) {
 			k.giveUp(errConnClosed)
 			return nil
 		}
@@ -352,7 +347,7 @@ func (k *Conn) again(notBefore time.Time) *link {
 			return nil
 		}
 		pause = min(2*pause, k.opts.LongestPause)
-		wait = pause/2 + rand.N(pause/2+1)
+		rest = pause/2 + rand.N(pause/2+1)
 	}
 }
 

@@ -21,10 +21,9 @@ func (c Erasures) Record(ctx context.Context, user string) (erasure.UserRecord, 
 // Erase begins to erase a user, or returns the erasure under way, and then
 // true.
 func (c Erasures) Erase(ctx context.Context, user string, spec erasure.ErasureSpec) (v erasure.ErasureView, known bool, err error) {
-	known, err = c.do(ctx, request{
-		method: http.MethodPost, path: "/v1/users/" + url.PathEscape(user) + "/erasure", token: c.opts.AdminKey, body: spec,
-	}, &v)
-	return v, known, err
+	return change[erasure.ErasureView](ctx, c.caller, request{
+		path: "/v1/users/" + url.PathEscape(user) + "/erasure", token: c.opts.AdminKey, body: spec,
+	})
 }
 
 // Get shows how far an erasure is.

@@ -16,12 +16,10 @@ type Events struct{ *caller }
 // After returns what happened after a place of the feed, about 500 events at
 // most, and the place to go on from; after -1 it returns the place of now.
 func (c Events) After(ctx context.Context, after int64) (list []events.Event, next int64, err error) {
-	var v struct {
+	v, err := get[struct {
 		Items []events.Event `json:"items"`
 		After int64          `json:"after"`
-	}
-	q := url.Values{"after": {strconv.FormatInt(after, 10)}}
-	_, err = c.do(ctx, request{method: http.MethodGet, path: "/v1/events", query: q, token: c.opts.AdminKey}, &v)
+	}](ctx, c.caller, "/v1/events", url.Values{"after": {strconv.FormatInt(after, 10)}}, c.opts.AdminKey)
 	return v.Items, v.After, err
 }
 

@@ -59,9 +59,8 @@ func (c Lotteries) Result(ctx context.Context, campaign string) (gate.EntryView,
 }
 
 // Get tells how a campaign's lottery stands.
-func (c Lotteries) Get(ctx context.Context, campaign string) (v gate.LotteryView, err error) {
-	_, err = c.do(ctx, request{method: http.MethodGet, path: campaignPath(campaign) + "/lottery"}, &v)
-	return v, err
+func (c Lotteries) Get(ctx context.Context, campaign string) (gate.LotteryView, error) {
+	return get[gate.LotteryView](ctx, c.caller, campaignPath(campaign)+"/lottery", nil, "")
 }
 
 // Entries returns the closed list of a campaign's lottery, a hash a line.

@@ -1,12 +1,12 @@
 package client
 
 import (
+	"cmp"
 	"context"
 	"io"
 	"net/http"
 	"net/url"
 	"strconv"
-	"time"
 
 	"github.com/dibs-dev/dibs"
 	"github.com/dibs-dev/dibs/api"
@@ -31,30 +31,17 @@ func (c Orders) Mine(ctx context.Context, q dibs.OrderQuery, page dibs.Page) (ap
 // CSV writes all orders that a query names to w. When it returns an error,
 // what was written may be a part.
 func (c Orders) CSV(ctx context.Context, q dibs.OrderQuery, w io.Writer) error {
-	query := orderQuery(q, dibs.Page{})
-	query.Set("format", "csv")
-	return c.stream(ctx, request{method: http.MethodGet, path: "/v1/claims", query: query, token: c.opts.AdminKey}, w)
+	return c.csv(ctx, "/v1/claims", orderQuery(q, dibs.Page{}), w)
 }
 
 // Get returns a claim of the user, or any claim with an API key.
-func (c Orders) Get(ctx context.Context, id string) (claim api.ClaimView, err error) {
-	token := c.opts.Token
-	if token == "" {
-		token = c.opts.AdminKey
-	}
-	_, err = c.do(ctx, request{method: http.MethodGet, path: "/v1/claims/" + url.PathEscape(id), token: token}, &claim)
-	return claim, err
+func (c Orders) Get(ctx context.Context, id string) (api.ClaimView, error) {
+	return get[api.ClaimView](ctx, c.caller, "/v1/claims/"+url.PathEscape(id), nil, cmp.Or(c.opts.Token, c.opts.AdminKey))
 }
 
 func orderQuery(q dibs.OrderQuery, page dibs.Page) url.Values {
-	v := pageQuery(page)
-	for name, value := range map[string]string{
-		"user_id": q.UserID, "campaign_id": q.CampaignID, "product_id": q.ProductID, "payment_ref": q.PaymentRef, "reference": q.Reference, "code": q.Code,
-	} {
-		if value != "" {
-			v.Set(name, value)
-		}
-	}
+	v := pageQuery(page, "user_id", q.UserID, "campaign_id", q.CampaignID, "product_id", q.ProductID, "payment_ref", q.PaymentRef,
+		"reference", q.Reference, "code", q.Code, "since", timeText(q.Since), "until", timeText(q.Until))
 	if q.Status != nil {
 		v.Set("status", q.Status.String())
 	}
@@ -64,22 +51,13 @@ func orderQuery(q dibs.OrderQuery, page dibs.Page) url.Values {
 	if q.OrderType != 0 {
 		v.Set("order_type", strconv.Itoa(int(q.OrderType)))
 	}
-	if !q.Since.IsZero() {
-		v.Set("since", q.Since.UTC().Format(time.RFC3339Nano))
-	}
-	if !q.Until.IsZero() {
-		v.Set("until", q.Until.UTC().Format(time.RFC3339Nano))
-	}
 	return v
 }
 
 // step takes a step of a claim with the API key, and reports whether it had
 // been taken before.
 func (c Orders) step(ctx context.Context, id, verb, token, key string, body any) (claim api.ClaimView, replayed bool, err error) {
-	replayed, err = c.do(ctx, request{
-		method: http.MethodPost, path: "/v1/claims/" + url.PathEscape(id) + "/" + verb, token: token, key: key, body: body,
-	}, &claim)
-	return claim, replayed, err
+	return change[api.ClaimView](ctx, c.caller, request{path: "/v1/claims/" + url.PathEscape(id) + "/" + verb, token: token, key: key, body: body})
 }
 
 // Comment notes something about a claim for administrators; empty takes it away.
@@ -97,11 +75,7 @@ func (c Orders) Confirm(ctx context.Context, id string, p dibs.PaymentSpec) (api
 // Cancel gives an unpaid claim up: the user's own with a user token, any with
 // an API key. With a key, the call can be repeated.
 func (c Orders) Cancel(ctx context.Context, id, key string) (api.ClaimView, bool, error) {
-	token := c.opts.Token
-	if token == "" {
-		token = c.opts.AdminKey
-	}
-	return c.step(ctx, id, "cancel", token, key, nil)
+	return c.step(ctx, id, "cancel", cmp.Or(c.opts.Token, c.opts.AdminKey), key, nil)
 }
 
 // Refund takes note of money that went back. Only with a key can the call be

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/dibs-dev/dibs/api"
+	"github.com/dibs-dev/dibs/internal/wait"
 )
 
 const (
@@ -33,7 +34,7 @@ var errStop = errors.New("client: heard enough")
 func (c Campaigns) Watch(ctx context.Context, campaign string, tell func(api.SnapshotView) bool) error {
 	last, pause := "", watchPause
 	for {
-		wait, err := c.watchOnce(ctx, campaign, &last, tell)
+		rest, err := c.watchOnce(ctx, campaign, &last, tell)
 		var e *Error
 		switch {
 		case errors.Is(err, errStop):
@@ -44,40 +45,26 @@ func (c Campaigns) Watch(ctx context.Context, campaign string, tell func(api.Sna
 		case errors.As(err, &e) && !e.Retryable && (e.Reason != "" || e.Status < 500):
 			return err
 		case errors.As(err, &e):
-			wait = max(e.RetryAfter, pause)
+			rest = max(e.RetryAfter, pause)
 			pause = min(2*pause, watchLongest)
-		case wait == 0:
-			wait = pause/2 + rand.N(pause/2)
+		case rest == 0:
+			rest = pause/2 + rand.N(pause/2)
 			pause = min(2*pause, watchLongest)
 		default:
 			pause = watchPause
 		}
-		timer := time.NewTimer(wait)
-		select {
-		case <-timer.C:
-		case <-ctx.Done():
-			timer.Stop()
-		}
+		wait.Sleep(ctx, rest)
 	}
 }
 
 // watchOnce reads one stream to its end. wait is the pause that the server asks
 // for, once it has said anything.
 func (c Campaigns) watchOnce(ctx context.Context, campaign string, last *string, tell func(api.SnapshotView) bool) (wait time.Duration, err error) {
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, c.base+campaignPath(campaign)+"/events", nil)
+	resp, err := c.send(ctx, request{
+		method: http.MethodGet, path: campaignPath(campaign) + "/events", headers: []string{"Accept", "text/event-stream", "Last-Event-ID", *last},
+	})
 	if err != nil {
-		return 0, fmt.Errorf("client: %w", err)
-	}
-	req.Header.Set("Accept", "text/event-stream")
-	if *last != "" {
-		req.Header.Set("Last-Event-ID", *last)
-	}
-	if c.opts.Language != "" {
-		req.Header.Set("Accept-Language", c.opts.Language)
-	}
-	resp, err := c.http.Do(req)
-	if err != nil {
-		return 0, fmt.Errorf("client: %w", err)
+		return 0, err
 	}
 	defer func() { _ = resp.Body.Close() }()
 	if resp.StatusCode != http.StatusOK {

@@ -61,10 +61,7 @@ func (c Webhooks) Test(ctx context.Context, id string) (string, error) {
 // Deliveries lists an endpoint's deliveries, newest first; an empty status is
 // any.
 func (c Webhooks) Deliveries(ctx context.Context, id string, status webhooks.DeliveryStatus, page dibs.Page) (api.ListView[webhooks.DeliveryView], error) {
-	q := pageQuery(page)
-	if status != "" {
-		q.Set("status", string(status))
-	}
+	q := pageQuery(page, "status", string(status))
 	return list[webhooks.DeliveryView](ctx, c.caller, endpointPath(id)+"/deliveries", q, c.opts.AdminKey)
 }
 
