@@ -5,22 +5,23 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/dibs-dev/dibs/internal/metric"
 )
 
+// descs describe the numbers.
+var descs metric.Set
+
 var (
-	descOpen = prometheus.NewDesc("dibs_gateway_connections", "Open connections, by kind.", []string{"kind"}, nil)
-	descAll  = prometheus.NewDesc("dibs_gateway_opened_total", "Connections opened.", nil, nil)
-	descCut  = prometheus.NewDesc("dibs_gateway_ended_total", "Connections not taken or ended by the server, by cause.", []string{"cause"}, nil)
-	descTaps = prometheus.NewDesc("dibs_gateway_claims_total", "Claims that came over WebSockets.", nil, nil)
-	descSubs = prometheus.NewDesc("dibs_gateway_campaigns", "Campaigns that clients of this node follow.", nil, nil)
+	descOpen = descs.New("dibs_gateway_connections", "Open connections, by kind.", "kind")
+	descAll  = descs.New("dibs_gateway_opened_total", "Connections opened.")
+	descCut  = descs.New("dibs_gateway_ended_total", "Connections not taken or ended by the server, by cause.", "cause")
+	descTaps = descs.New("dibs_gateway_claims_total", "Claims that came over WebSockets.")
+	descSubs = descs.New("dibs_gateway_campaigns", "Campaigns that clients of this node follow.")
 )
 
 // Describe sends the descriptions of the hub's numbers.
-func (h *Hub) Describe(out chan<- *prometheus.Desc) {
-	for _, d := range []*prometheus.Desc{descOpen, descAll, descCut, descTaps, descSubs} {
-		out <- d
-	}
-}
+func (h *Hub) Describe(out chan<- *prometheus.Desc) { descs.Describe(out) }
 
 // Collect sends the hub's numbers.
 // The numbers are read one after the other and may be of slightly different moments.
@@ -31,22 +32,16 @@ func (h *Hub) Collect(out chan<- prometheus.Metric) {
 	h.topicsMu.Lock()
 	topics := len(h.topics)
 	h.topicsMu.Unlock()
-	gauge := func(d *prometheus.Desc, n int, labels ...string) {
-		out <- prometheus.MustNewConstMetric(d, prometheus.GaugeValue, float64(n), labels...)
-	}
-	count := func(d *prometheus.Desc, n int64, labels ...string) {
-		out <- prometheus.MustNewConstMetric(d, prometheus.CounterValue, float64(n), labels...)
-	}
-	gauge(descOpen, sockets, "websocket")
-	gauge(descOpen, streams, "events")
-	gauge(descSubs, topics)
-	count(descAll, h.numbers.opened.Load())
-	count(descCut, h.numbers.refused.Load(), "full")
-	count(descCut, h.numbers.refusedAddress.Load(), "address")
-	count(descCut, h.numbers.cutSlow.Load(), "slow")
-	count(descCut, h.numbers.cutSilent.Load(), "silent")
-	count(descCut, h.numbers.faults.Load(), "fault")
-	count(descTaps, h.numbers.claims.Load())
+	metric.Gauge(out, descOpen, sockets, "websocket")
+	metric.Gauge(out, descOpen, streams, "events")
+	metric.Gauge(out, descSubs, topics)
+	metric.Count(out, descAll, h.numbers.opened.Load())
+	metric.Count(out, descCut, h.numbers.refused.Load(), "full")
+	metric.Count(out, descCut, h.numbers.refusedAddress.Load(), "address")
+	metric.Count(out, descCut, h.numbers.cutSlow.Load(), "slow")
+	metric.Count(out, descCut, h.numbers.cutSilent.Load(), "silent")
+	metric.Count(out, descCut, h.numbers.faults.Load(), "fault")
+	metric.Count(out, descTaps, h.numbers.claims.Load())
 }
 
 // spread is a random part of a time.

@@ -4,6 +4,8 @@ import (
 	"sync/atomic"
 
 	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/dibs-dev/dibs/internal/metric"
 )
 
 // counts are what a keeper counts.
@@ -13,27 +15,23 @@ type counts struct {
 	failing atomic.Int64
 }
 
+// descs describe the numbers.
+var descs metric.Set
+
 var (
-	descLoaded    = prometheus.NewDesc("dibs_audiences_loaded", "Lists and followings that this node has in memory, by kind.", []string{"kind"}, nil)
-	descUsers     = prometheus.NewDesc("dibs_audience_users", "Users in them, by kind; changes of followers since are not counted.", []string{"kind"}, nil)
-	descBytes     = prometheus.NewDesc("dibs_audience_bytes", "Memory that they take, by kind.", []string{"kind"}, nil)
-	descFailing   = prometheus.NewDesc("dibs_audiences_failing", "Lists and followings that could not be loaded the last time.", nil, nil)
-	descFailed    = prometheus.NewDesc("dibs_audience_errors_total", "Times that one could not be loaded.", nil, nil)
-	descNotLoaded = prometheus.NewDesc("dibs_audience_not_loaded_total", "Claims that could not be answered yet, since who may claim was being loaded.", nil, nil)
+	descLoaded    = descs.New("dibs_audiences_loaded", "Lists and followings that this node has in memory, by kind.", "kind")
+	descUsers     = descs.New("dibs_audience_users", "Users in them, by kind; changes of followers since are not counted.", "kind")
+	descBytes     = descs.New("dibs_audience_bytes", "Memory that they take, by kind.", "kind")
+	descFailing   = descs.New("dibs_audiences_failing", "Lists and followings that could not be loaded the last time.")
+	descFailed    = descs.New("dibs_audience_errors_total", "Times that one could not be loaded.")
+	descNotLoaded = descs.New("dibs_audience_not_loaded_total", "Claims that could not be answered yet, since who may claim was being loaded.")
 )
 
 // Describe implements prometheus.Collector.
-func (k *Keeper) Describe(out chan<- *prometheus.Desc) {
-	for _, d := range []*prometheus.Desc{descLoaded, descUsers, descBytes, descFailing, descFailed, descNotLoaded} {
-		out <- d
-	}
-}
+func (k *Keeper) Describe(out chan<- *prometheus.Desc) { descs.Describe(out) }
 
 // Collect implements prometheus.Collector.
 func (k *Keeper) Collect(out chan<- prometheus.Metric) {
-	gauge := func(d *prometheus.Desc, v int64, labels ...string) {
-		out <- prometheus.MustNewConstMetric(d, prometheus.GaugeValue, float64(v), labels...)
-	}
 	var lists, users, size int64
 	k.lists.Range(func(_, v any) bool {
 		if s := v.(*list).set.Load(); s != nil {
@@ -41,9 +39,9 @@ func (k *Keeper) Collect(out chan<- prometheus.Metric) {
 		}
 		return true
 	})
-	gauge(descLoaded, lists, "list")
-	gauge(descUsers, users, "list")
-	gauge(descBytes, size, "list")
+	metric.Gauge(out, descLoaded, lists, "list")
+	metric.Gauge(out, descUsers, users, "list")
+	metric.Gauge(out, descBytes, size, "list")
 	lists, users, size = 0, 0, 0
 	k.merchants.Range(func(_, v any) bool {
 		if f := v.(*followers).now.Load(); f != nil {
@@ -51,10 +49,10 @@ func (k *Keeper) Collect(out chan<- prometheus.Metric) {
 		}
 		return true
 	})
-	gauge(descLoaded, lists, "followers")
-	gauge(descUsers, users, "followers")
-	gauge(descBytes, size, "followers")
-	gauge(descFailing, k.counts.failing.Load())
-	out <- prometheus.MustNewConstMetric(descFailed, prometheus.CounterValue, float64(k.counts.failed.Load()))
-	out <- prometheus.MustNewConstMetric(descNotLoaded, prometheus.CounterValue, float64(k.counts.notLoaded.Load()))
+	metric.Gauge(out, descLoaded, lists, "followers")
+	metric.Gauge(out, descUsers, users, "followers")
+	metric.Gauge(out, descBytes, size, "followers")
+	metric.Gauge(out, descFailing, k.counts.failing.Load())
+	metric.Count(out, descFailed, k.counts.failed.Load())
+	metric.Count(out, descNotLoaded, k.counts.notLoaded.Load())
 }

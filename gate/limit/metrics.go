@@ -1,11 +1,13 @@
 package limit
 
 import (
+	"slices"
 	"sync/atomic"
 
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/dibs-dev/dibs"
+	"github.com/dibs-dev/dibs/internal/metric"
 )
 
 // onList is what refusals are counted as of who is on a list of the blocked.
@@ -28,11 +30,8 @@ func (c *seen) refuse(res *dibs.Result) {
 	if res.Outcome == dibs.Forbidden {
 		name = onList
 	}
-	for i := range names {
-		if names[i] == name {
-			c.refused[i].Add(1)
-			return
-		}
+	if i := slices.Index(names[:], name); i >= 0 {
+		c.refused[i].Add(1)
 	}
 }
 
@@ -46,32 +45,31 @@ func (c *seen) shared(err error) {
 	c.failed.Add(1)
 }
 
+// descs describe the numbers.
+var descs metric.Set
+
 var (
-	descRefused = prometheus.NewDesc("dibs_limit_refused_total", "Claims that a limit refused on this node, by limit: of the server (user, address, server, campaign), of a campaign (campaign.user and so on), and of lists (blocked).", []string{"limit"}, nil)
-	descWaited  = prometheus.NewDesc("dibs_limit_waited_total", "Claims that waited for their turn in a leaky bucket.", nil, nil)
-	descNodes   = prometheus.NewDesc("dibs_limit_nodes", "Nodes that share limits, as far as this one knows.", nil, nil)
-	descFailing = prometheus.NewDesc("dibs_limit_sharing_failing", "1 while this node cannot share limits with others and keeps its shares, else 0.", nil, nil)
-	descFailed  = prometheus.NewDesc("dibs_limit_sharing_errors_total", "Rounds of sharing that failed.", nil, nil)
+	descRefused = descs.New("dibs_limit_refused_total", "Claims that a limit refused on this node, by limit: of the server (user, address, server, campaign), of a campaign (campaign.user and so on), and of lists (blocked).", "limit")
+	descWaited  = descs.New("dibs_limit_waited_total", "Claims that waited for their turn in a leaky bucket.")
+	descNodes   = descs.New("dibs_limit_nodes", "Nodes that share limits, as far as this one knows.")
+	descFailing = descs.New("dibs_limit_sharing_failing", "1 while this node cannot share limits with others and keeps its shares, else 0.")
+	descFailed  = descs.New("dibs_limit_sharing_errors_total", "Rounds of sharing that failed.")
 )
 
 // Describe implements prometheus.Collector.
-func (l *Limiter) Describe(out chan<- *prometheus.Desc) {
-	for _, d := range []*prometheus.Desc{descRefused, descWaited, descNodes, descFailing, descFailed} {
-		out <- d
-	}
-}
+func (l *Limiter) Describe(out chan<- *prometheus.Desc) { descs.Describe(out) }
 
 // Collect implements prometheus.Collector.
 func (l *Limiter) Collect(out chan<- prometheus.Metric) {
 	for i := range names {
-		out <- prometheus.MustNewConstMetric(descRefused, prometheus.CounterValue, float64(l.seen.refused[i].Load()), names[i])
+		metric.Count(out, descRefused, l.seen.refused[i].Load(), names[i])
 	}
 	nodes := int64(1)
 	if l.sharing != nil {
 		nodes = l.sharing.nodes.Load()
 	}
-	out <- prometheus.MustNewConstMetric(descWaited, prometheus.CounterValue, float64(l.seen.waited.Load()))
-	out <- prometheus.MustNewConstMetric(descNodes, prometheus.GaugeValue, float64(nodes))
-	out <- prometheus.MustNewConstMetric(descFailing, prometheus.GaugeValue, float64(l.seen.failing.Load()))
-	out <- prometheus.MustNewConstMetric(descFailed, prometheus.CounterValue, float64(l.seen.failed.Load()))
+	metric.Count(out, descWaited, l.seen.waited.Load())
+	metric.Gauge(out, descNodes, nodes)
+	metric.Gauge(out, descFailing, l.seen.failing.Load())
+	metric.Count(out, descFailed, l.seen.failed.Load())
 }

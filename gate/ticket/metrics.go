@@ -4,6 +4,8 @@ import (
 	"sync/atomic"
 
 	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/dibs-dev/dibs/internal/metric"
 )
 
 // counts are what tickets count on this node.
@@ -13,32 +15,28 @@ type counts struct {
 	workRefused, humanRefused, early atomic.Int64
 }
 
+// descs describe the numbers.
+var descs metric.Set
+
 var (
-	descChallenges = prometheus.NewDesc("dibs_ticket_challenges_total", "Challenges that this node handed out.", nil, nil)
-	descIssued     = prometheus.NewDesc("dibs_tickets_issued_total", "Tickets that this node handed out.", nil, nil)
-	descDenied     = prometheus.NewDesc("dibs_tickets_denied_total", "Tickets that were not handed out, by what was wrong: the time, the work, the human check.", []string{"cause"}, nil)
-	descRefused    = prometheus.NewDesc("dibs_ticket_refused_total", "Claims refused on this node, by what their ticket was.", []string{"ticket"}, nil)
+	descChallenges = descs.New("dibs_ticket_challenges_total", "Challenges that this node handed out.")
+	descIssued     = descs.New("dibs_tickets_issued_total", "Tickets that this node handed out.")
+	descDenied     = descs.New("dibs_tickets_denied_total", "Tickets that were not handed out, by what was wrong: the time, the work, the human check.", "cause")
+	descRefused    = descs.New("dibs_ticket_refused_total", "Claims refused on this node, by what their ticket was.", "ticket")
 )
 
 // Describe implements prometheus.Collector.
-func (t *Tickets) Describe(out chan<- *prometheus.Desc) {
-	for _, d := range []*prometheus.Desc{descChallenges, descIssued, descDenied, descRefused} {
-		out <- d
-	}
-}
+func (t *Tickets) Describe(out chan<- *prometheus.Desc) { descs.Describe(out) }
 
 // Collect implements prometheus.Collector.
 func (t *Tickets) Collect(out chan<- prometheus.Metric) {
-	count := func(d *prometheus.Desc, v *atomic.Int64, labels ...string) {
-		out <- prometheus.MustNewConstMetric(d, prometheus.CounterValue, float64(v.Load()), labels...)
-	}
 	c := &t.counts
-	count(descChallenges, &c.challenges)
-	count(descIssued, &c.issued)
-	count(descDenied, &c.early, "time")
-	count(descDenied, &c.workRefused, "work")
-	count(descDenied, &c.humanRefused, "human_check")
-	count(descRefused, &c.missing, "missing")
-	count(descRefused, &c.expired, "expired")
-	count(descRefused, &c.foreign, "foreign")
+	metric.Count(out, descChallenges, c.challenges.Load())
+	metric.Count(out, descIssued, c.issued.Load())
+	metric.Count(out, descDenied, c.early.Load(), "time")
+	metric.Count(out, descDenied, c.workRefused.Load(), "work")
+	metric.Count(out, descDenied, c.humanRefused.Load(), "human_check")
+	metric.Count(out, descRefused, c.missing.Load(), "missing")
+	metric.Count(out, descRefused, c.expired.Load(), "expired")
+	metric.Count(out, descRefused, c.foreign.Load(), "foreign")
 }
