@@ -23,13 +23,11 @@ func (k *Keeper) ListsOf(ctx context.Context, user string) ([]string, error) {
 		if len(has) == erasure.MaxUserRecord {
 			return nil
 		}
-		err := k.eachPart(ctx, a, func(_ int, raw []byte) error {
-			return unpackUsers(raw, func(one string) error {
-				if one == user {
-					return errFound
-				}
-				return nil
-			})
+		err := eachUser(ctx, k.cfg.Store, a, func(one string) error {
+			if one == user {
+				return errFound
+			}
+			return nil
 		})
 		if errors.Is(err, errFound) {
 			has, err = append(has, a.ID), nil
@@ -45,37 +43,37 @@ func (k *Keeper) ListsOf(ctx context.Context, user string) ([]string, error) {
 // they are.
 func (k *Keeper) EraseUser(ctx context.Context, user string) (n int64, err error) {
 	err = k.eachList(ctx, func(a *dibs.Audience) error {
-		return k.eachPart(ctx, a, func(part int, raw []byte) error {
-			left, found, err := without(raw, user)
+		return eachPart(ctx, k.cfg.Store, a, func(part int, raw []byte) (int64, error) {
+			others, found, err := without(raw, user)
 			if err != nil || !found {
-				return err
+				return int64(len(others)), err
+			}
+			left, err := packUsers(others)
+			if err != nil {
+				return 0, err
 			}
 			if err := k.cfg.Store.ReplaceAudiencePart(ctx, a, part, left, a.Users-1); err != nil {
-				return fmt.Errorf("audience: erasing a user from the list %s: %w", a.ID, err)
+				return 0, fmt.Errorf("audience: erasing a user from the list %s: %w", a.ID, err)
 			}
 			n++
 			// Nobody is on a list twice.
-			return errFound
+			return 0, errFound
 		})
 	})
 	return n, err
 }
 
-// without is a part without a user, when the user is in it.
-func without(raw []byte, user string) (left []byte, found bool, err error) {
-	var users []string
-	if err := unpackUsers(raw, func(one string) error {
+// without returns the others of a part, and whether the user is in it.
+func without(raw []byte, user string) (others []string, found bool, err error) {
+	err = unpackUsers(raw, func(one string) error {
 		if one == user {
 			found = true
-			return nil
+		} else {
+			others = append(others, one)
 		}
-		users = append(users, one)
 		return nil
-	}); err != nil || !found {
-		return nil, false, err
-	}
-	left, err = packUsers(users)
-	return left, true, err
+	})
+	return others, found, err
 }
 
 // eachList calls do for every list.
@@ -96,33 +94,4 @@ func (k *Keeper) eachList(ctx context.Context, do func(*dibs.Audience) error) er
 			return nil
 		}
 	}
-}
-
-// eachPart calls do for the parts of a list.
-func (k *Keeper) eachPart(ctx context.Context, a *dibs.Audience, do func(part int, raw []byte) error) error {
-	var seen int64
-	for part := 0; seen < a.Users; part++ {
-		raw, err := k.cfg.Store.AudiencePart(ctx, a.ID, a.Version, part)
-		if err != nil {
-			return err
-		}
-		count, err := partLen(raw)
-		if err != nil {
-			return err
-		}
-		if err := do(part, raw); err != nil {
-			return err
-		}
-		seen += count
-	}
-	return nil
-}
-
-// partLen counts the users of a part.
-func partLen(raw []byte) (n int64, err error) {
-	err = unpackUsers(raw, func(string) error {
-		n++
-		return nil
-	})
-	return n, err
 }

@@ -66,13 +66,21 @@ func ImportFollowers(ctx context.Context, store gate.AudienceLedger, merchant st
 	if err != nil {
 		return v, err
 	}
-	switch m, err := store.Merchant(ctx, merchant); {
-	case err == nil:
-		v.Followers = m.Followers
-	case !errors.Is(err, dibs.ErrNotFound):
-		return v, err
+	m, err := merchantOf(ctx, store, merchant)
+	v.Followers = m.Followers
+	return v, err
+}
+
+// merchantOf is a merchant as the ledger has it, which knows none whom nobody follows.
+func merchantOf(ctx context.Context, store gate.AudienceLedger, id string) (gate.Merchant, error) {
+	m, err := store.Merchant(ctx, id)
+	switch {
+	case errors.Is(err, dibs.ErrNotFound):
+		return gate.Merchant{ID: id}, nil
+	case err != nil:
+		return gate.Merchant{}, err
 	}
-	return v, nil
+	return *m, nil
 }
 
 var badID = dibs.Text{EN: "must be 1-64 characters of A-Z a-z 0-9 . _ -", ZH: "必须是 1-64 个字符，限 A-Z a-z 0-9 . _ -"}
@@ -113,12 +121,5 @@ func (k *Keeper) Merchant(ctx context.Context, id string) (gate.Merchant, error)
 	if !dibs.ValidID(id) {
 		return gate.Merchant{}, dibs.Invalid(dibs.Fault{Field: "/id", Problem: badID})
 	}
-	m, err := k.cfg.Store.Merchant(ctx, id)
-	if errors.Is(err, dibs.ErrNotFound) {
-		return gate.Merchant{ID: id}, nil
-	}
-	if err != nil {
-		return gate.Merchant{}, err
-	}
-	return *m, nil
+	return merchantOf(ctx, k.cfg.Store, id)
 }

@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"github.com/dibs-dev/dibs"
+	"github.com/dibs-dev/dibs/internal/faults"
 
 	"github.com/dibs-dev/dibs/api"
 	"github.com/dibs-dev/dibs/gate"
@@ -60,9 +61,7 @@ func Import(ctx context.Context, store gate.AudienceLedger, id string, file io.R
 		return nil, dibs.Invalid(dibs.Fault{Field: "/id", Problem: badID})
 	}
 	seed := make([]byte, seedLen)
-	if _, err := rand.Read(seed); err != nil {
-		return nil, err
-	}
+	_, _ = rand.Read(seed)
 	s, err := newSorter(newPrinter([seedLen]byte(seed)))
 	if err != nil {
 		return nil, err
@@ -118,7 +117,7 @@ var userRules = rules[string]{
 func readLines[T any](ctx context.Context, file io.Reader, r rules[T], add func(T) error) error {
 	lines := bufio.NewScanner(file)
 	lines.Buffer(make([]byte, 64<<10), maxLine)
-	var fs []dibs.Fault
+	var fs faults.List
 	n, taken := 0, 0
 	fault := func(n int, problem dibs.Text) dibs.Fault {
 		return dibs.Fault{Field: fmt.Sprintf("/lines/%d", n), Problem: problem}
@@ -151,10 +150,7 @@ func readLines[T any](ctx context.Context, file io.Reader, r rules[T], add func(
 	} else if lines.Err() != nil {
 		return fmt.Errorf("audience: reading the file: %w", lines.Err())
 	}
-	if len(fs) > 0 {
-		return dibs.Invalid(fs...)
-	}
-	return nil
+	return fs.Err()
 }
 
 // lineText is what a line says, without what editors and spreadsheets add.
@@ -394,18 +390,28 @@ func Load(ctx context.Context, store gate.AudienceLedger, a *dibs.Audience) (*Se
 
 // eachUser calls f for each user of a version of a list.
 func eachUser(ctx context.Context, store gate.AudienceLedger, a *dibs.Audience, f func(user string) error) error {
-	var n int64
-	for part := 0; n < a.Users; part++ {
+	return eachPart(ctx, store, a, func(_ int, raw []byte) (n int64, err error) {
+		err = unpackUsers(raw, func(user string) error {
+			n++
+			return f(user)
+		})
+		return n, err
+	})
+}
+
+// eachPart calls do for the parts of a version of a list; it returns how many users a part has.
+func eachPart(ctx context.Context, store gate.AudienceLedger, a *dibs.Audience, do func(part int, raw []byte) (users int64, err error)) error {
+	var seen int64
+	for part := 0; seen < a.Users; part++ {
 		raw, err := store.AudiencePart(ctx, a.ID, a.Version, part)
 		if err != nil {
 			return err
 		}
-		if err := unpackUsers(raw, func(user string) error {
-			n++
-			return f(user)
-		}); err != nil {
+		users, err := do(part, raw)
+		if err != nil {
 			return err
 		}
+		seen += users
 	}
 	return nil
 }

@@ -1,9 +1,9 @@
 package audience
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
-	"errors"
 	"io"
 	"log/slog"
 	"maps"
@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/dibs-dev/dibs"
+	"github.com/dibs-dev/dibs/internal/wait"
 
 	"github.com/dibs-dev/dibs/api"
 	"github.com/dibs-dev/dibs/gate"
@@ -63,12 +64,8 @@ type list struct {
 
 // NewKeeper returns a keeper that has nothing yet. Start and Close it.
 func NewKeeper(cfg Config) *Keeper {
-	if cfg.Every == 0 {
-		cfg.Every = time.Second
-	}
-	if cfg.Logger == nil {
-		cfg.Logger = slog.New(slog.DiscardHandler)
-	}
+	cfg.Every = cmp.Or(cfg.Every, time.Second)
+	cfg.Logger = cmp.Or(cfg.Logger, slog.New(slog.DiscardHandler))
 	k := &Keeper{cfg: cfg, log: cfg.Logger, kick: make(chan struct{}, 1), failing: make(map[string]bool)}
 	k.life, k.cancel = context.WithCancel(context.Background())
 	return k
@@ -83,15 +80,7 @@ func (k *Keeper) Start(ctx context.Context, held func() []*dibs.Campaign) {
 	ended := make(chan struct{})
 	k.ended.Store(&ended)
 	k.loop.Go(func() {
-		tick := time.NewTicker(k.cfg.Every)
-		defer tick.Stop()
-		for {
-			select {
-			case <-tick.C:
-			case <-k.kick:
-			case <-k.life.Done():
-				return
-			}
+		for wait.SleepOr(k.life, k.cfg.Every, k.kick) {
 			k.round(k.life, held)
 			next := make(chan struct{})
 			close(*k.ended.Swap(&next))
@@ -158,7 +147,7 @@ func (k *Keeper) await(ctx context.Context, a *dibs.AudienceSpec, user string) (
 		if ended == nil {
 			return false, false
 		}
-		k.hurry()
+		wait.Kick(k.kick)
 		select {
 		case <-*ended:
 		case <-k.life.Done():
@@ -173,39 +162,22 @@ func (k *Keeper) await(ctx context.Context, a *dibs.AudienceSpec, user string) (
 	return false, false
 }
 
-// hurry has the next round begin at once.
-func (k *Keeper) hurry() {
-	select {
-	case k.kick <- struct{}{}:
-	default:
-	}
-}
-
 // isIn reports whether a user is in an audience, when that is known here.
 func (k *Keeper) isIn(a *dibs.AudienceSpec, user string) (is, loaded bool) {
 	if a.List != "" {
-		v, ok := k.lists.Load(a.List)
-		if !ok {
-			return false, false
+		if v, ok := k.lists.Load(a.List); ok {
+			if set := v.(*list).set.Load(); set != nil {
+				return set.Has(user), true
+			}
 		}
-		set := v.(*list).set.Load()
-		if set == nil {
-			return false, false
-		}
-		return set.Has(user), true
-	}
-	v, ok := k.merchants.Load(a.FollowersOf)
-	if !ok {
 		return false, false
 	}
-	f := v.(*followers).now.Load()
-	if f == nil {
-		return false, false
+	if v, ok := k.merchants.Load(a.FollowersOf); ok {
+		if f := v.(*followers).now.Load(); f != nil {
+			return f.has(user), true
+		}
 	}
-	if follows, changed := f.later[user]; changed {
-		return follows, true
-	}
-	return f.base.Has(user), true
+	return false, false
 }
 
 // round loads what is needed and has changed, and lets go of what is not needed.
@@ -291,6 +263,11 @@ type following struct {
 	later map[string]bool
 }
 
+func (f *following) has(user string) bool {
+	follows, changed := f.later[user]
+	return follows || !changed && f.base.Has(user)
+}
+
 const (
 	// changesRead is how many changes are read at once, changesMost how many there
 	// are before the set is made anew.
@@ -323,11 +300,9 @@ func (k *Keeper) loadFollowers(ctx context.Context, id string) error {
 // loadAll loads all followers of a merchant.
 // It reads all changes from the beginning, in the order in which they were made.
 func (k *Keeper) loadAll(ctx context.Context, id string, f *followers) (err error) {
-	seed := make([]byte, seedLen)
-	if _, err := rand.Read(seed); err != nil {
-		return err
-	}
-	p := newPrinter([seedLen]byte(seed))
+	var seed [seedLen]byte
+	_, _ = rand.Read(seed[:])
+	p := newPrinter(seed)
 	s, err := newSorter(p)
 	if err != nil {
 		return err
@@ -335,11 +310,8 @@ func (k *Keeper) loadAll(ctx context.Context, id string, f *followers) (err erro
 	defer s.close()
 	// Changes up to here are each user's only one; of those that come meanwhile, one
 	// may take back what was read before.
-	var begun int64
-	switch m, err := k.cfg.Store.Merchant(ctx, id); {
-	case err == nil:
-		begun = m.Seq
-	case !errors.Is(err, dibs.ErrNotFound):
+	begun, err := merchantOf(ctx, k.cfg.Store, id)
+	if err != nil {
 		return err
 	}
 	later := make(map[string]bool)
@@ -352,7 +324,7 @@ func (k *Keeper) loadAll(ctx context.Context, id string, f *followers) (err erro
 		for _, c := range changes {
 			seq = c.Seq
 			if !c.Follows {
-				if c.Seq > begun {
+				if c.Seq > begun.Seq {
 					later[c.User] = false
 				}
 				continue
@@ -385,7 +357,7 @@ func (k *Keeper) Import(ctx context.Context, id string, file io.Reader, done fun
 	if err != nil {
 		return api.AudienceView{}, err
 	}
-	k.hurry()
+	wait.Kick(k.kick)
 	return got.View(), nil
 }
 

@@ -1,6 +1,7 @@
 package limit
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -97,12 +98,8 @@ type gate struct {
 
 // New returns a limiter. Close it.
 func New(cfg Config) (*Limiter, error) {
-	if cfg.Entries == 0 {
-		cfg.Entries = DefaultEntries
-	}
-	if cfg.Logger == nil {
-		cfg.Logger = slog.New(slog.DiscardHandler)
-	}
+	cfg.Entries = cmp.Or(cfg.Entries, DefaultEntries)
+	cfg.Logger = cmp.Or(cfg.Logger, slog.New(slog.DiscardHandler))
 	if cfg.Redis != nil && cfg.Key == nil {
 		return nil, errors.New("limit: Config.Key is required with Config.Redis: nodes that share need the same one")
 	}
@@ -114,14 +111,11 @@ func New(cfg Config) (*Limiter, error) {
 	for i := range l.tables {
 		l.tables[i] = newTable(cfg.Entries)
 	}
-	for _, s := range []struct {
-		name string
-		spec *dibs.LimitSpec
-	}{{"User", cfg.User}, {"Address", cfg.Address}, {"Server", cfg.Server}, {"Campaign", cfg.Campaign}} {
-		if s.spec == nil {
+	for i, spec := range []*dibs.LimitSpec{cfg.User, cfg.Address, cfg.Server, cfg.Campaign} {
+		if spec == nil {
 			continue
 		}
-		if fs := s.spec.Faults("/" + s.name); len(fs) > 0 {
+		if fs := spec.Faults([...]string{"/User", "/Address", "/Server", "/Campaign"}[i]); len(fs) > 0 {
 			return nil, fmt.Errorf("limit: %w", dibs.Invalid(fs...))
 		}
 	}

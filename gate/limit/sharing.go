@@ -1,6 +1,7 @@
 package limit
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	_ "embed" // the scripts
@@ -15,6 +16,7 @@ import (
 	"github.com/redis/rueidis"
 
 	"github.com/dibs-dev/dibs/internal/logins"
+	"github.com/dibs-dev/dibs/internal/wait"
 )
 
 const (
@@ -99,11 +101,8 @@ func newSharing(l *Limiter) (*sharing, error) {
 		return nil, err
 	}
 	s := &sharing{
-		l: l, c: c, url: at, node: l.cfg.Node, buckets: make(map[*bucket]*demand),
+		l: l, c: c, url: at, node: cmp.Or(l.cfg.Node, rand.Text()[:12]), buckets: make(map[*bucket]*demand),
 		share: rueidis.NewLuaScript(shareText), debts: rueidis.NewLuaScript(debtsText),
-	}
-	if s.node == "" {
-		s.node = rand.Text()[:12]
 	}
 	s.nodes.Store(1)
 	for i := range s.hot {
@@ -150,15 +149,8 @@ func (s *sharing) follow() error {
 func (s *sharing) start() {
 	s.round()
 	s.loop.Go(func() {
-		tick := time.NewTicker(period)
-		defer tick.Stop()
-		for {
-			select {
-			case <-tick.C:
-				s.round()
-			case <-s.life.Done():
-				return
-			}
+		for wait.Sleep(s.life, period) {
+			s.round()
 		}
 	})
 }

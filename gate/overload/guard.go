@@ -1,6 +1,7 @@
 package overload
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"log/slog"
@@ -8,8 +9,8 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/dibs-dev/dibs"
 	"github.com/dibs-dev/dibs/claims"
+	"github.com/dibs-dev/dibs/internal/faults"
 	"github.com/dibs-dev/dibs/internal/memory"
 
 	"github.com/dibs-dev/dibs/api"
@@ -47,44 +48,26 @@ type Config struct {
 
 // WithDefaults returns the config with every zero field set.
 func (c Config) WithDefaults() Config {
-	if c.Target == 0 {
-		c.Target = DefaultTarget
-	}
-	if c.Max == 0 {
-		c.Max = DefaultMax
-	}
-	if c.Min == 0 {
-		c.Min = min(DefaultMin, c.Max)
-	}
-	if c.After == 0 {
-		c.After = DefaultAfter
-	}
+	c.Target = cmp.Or(c.Target, DefaultTarget)
+	c.Max = cmp.Or(c.Max, DefaultMax)
+	c.Min = cmp.Or(c.Min, min(DefaultMin, c.Max))
+	c.After = cmp.Or(c.After, DefaultAfter)
+	c.Logger = cmp.Or(c.Logger, slog.New(slog.DiscardHandler))
 	if c.Memory == 0 {
 		c.Memory = memory.Limit()
-	}
-	if c.Logger == nil {
-		c.Logger = slog.New(slog.DiscardHandler)
 	}
 	return c
 }
 
 // Validate lists every fault of a config with defaults, naming the fields.
 func (c Config) Validate() error {
-	var fs []dibs.Fault
-	must := func(ok bool, field, problem string) {
-		if !ok {
-			fs = append(fs, dibs.Fault{Field: field, Problem: dibs.Text{EN: problem}})
-		}
-	}
-	must(c.Target >= 10*time.Millisecond && c.Target <= time.Minute, "/Target", "must be from 10ms to 1m")
-	must(c.Max >= 1 && c.Max <= maxInFlight, "/Max", fmt.Sprintf("must be from 1 to %d", maxInFlight))
-	must(c.Min >= 1 && c.Min <= c.Max, "/Min", "must be from 1 to Max")
-	must(c.After >= 100*time.Millisecond, "/After", "must be at least 100ms")
-	must(c.Memory >= 0, "/Memory", "must not be negative")
-	if len(fs) > 0 {
-		return dibs.Invalid(fs...)
-	}
-	return nil
+	var fs faults.List
+	fs.Must(c.Target >= 10*time.Millisecond && c.Target <= time.Minute, "/Target", "must be from 10ms to 1m")
+	fs.Must(c.Max >= 1 && c.Max <= maxInFlight, "/Max", fmt.Sprintf("must be from 1 to %d", maxInFlight))
+	fs.Must(c.Min >= 1 && c.Min <= c.Max, "/Min", "must be from 1 to Max")
+	fs.Must(c.After >= 100*time.Millisecond, "/After", "must be at least 100ms")
+	fs.Must(c.Memory >= 0, "/Memory", "must not be negative")
+	return fs.Err()
 }
 
 const (

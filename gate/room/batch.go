@@ -8,6 +8,7 @@ import (
 
 	"github.com/dibs-dev/dibs"
 	"github.com/dibs-dev/dibs/internal/batch"
+	"github.com/dibs-dev/dibs/internal/faults"
 )
 
 const (
@@ -21,10 +22,7 @@ const (
 
 // errRoomBusy refuses callers beyond batchQueue at once, with no effect: a longer
 // queue would not be answered within their patience.
-var errRoomBusy = &dibs.Error{
-	Reason: dibs.Overloaded, Effect: dibs.EffectNone, RetryAfter: time.Second,
-	Detail: dibs.Text{EN: "too many people ask at once", ZH: "请求人数过多"},
-}
+var errRoomBusy = faults.Busy(time.Second, dibs.Text{EN: "too many people ask at once", ZH: "请求人数过多"})
 
 // batcher carries the calls that come while one is under way out together.
 type batcher[I, O any] struct {

@@ -53,9 +53,7 @@ func (r *Rooms) lotteryFor(c *dibs.Campaign) *lottery {
 		v, _ = r.lotteries.LoadOrStore(c.Number, l)
 	}
 	l := v.(*lottery)
-	if old := l.campaign.Load(); old.Version < c.Version {
-		l.campaign.CompareAndSwap(old, c)
-	}
+	renew(&l.campaign, c)
 	return l
 }
 

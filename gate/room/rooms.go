@@ -27,10 +27,13 @@
 package room
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -39,6 +42,7 @@ import (
 	"github.com/dibs-dev/dibs/gate"
 	"github.com/dibs-dev/dibs/internal/bounded"
 	"github.com/dibs-dev/dibs/internal/seal"
+	"github.com/dibs-dev/dibs/internal/wait"
 )
 
 // Config configures rooms. Ledger and Key are required.
@@ -129,9 +133,7 @@ func New(cfg Config) (*Rooms, error) {
 	if cfg.Now == nil {
 		cfg.Now = time.Now
 	}
-	if cfg.Logger == nil {
-		cfg.Logger = slog.New(slog.DiscardHandler)
-	}
+	cfg.Logger = cmp.Or(cfg.Logger, slog.New(slog.DiscardHandler))
 	r := &Rooms{cfg: cfg, admissions: seal.New(cfg.Key, "admission"), log: cfg.Logger}
 	if err := r.openCaches(); err != nil {
 		return nil, fmt.Errorf("room: %w", err)
@@ -174,15 +176,8 @@ func (r *Rooms) Start(held func() []*dibs.Campaign) {
 	// A draw may take seconds: those who wait are told all the while.
 	for _, tick := range []func(context.Context, []*dibs.Campaign){r.tickRooms, r.tickLotteries} {
 		r.running.Go(func() {
-			ticker := time.NewTicker(tickEvery)
-			defer ticker.Stop()
-			for {
-				select {
-				case <-ticker.C:
-					tick(r.life, held())
-				case <-r.life.Done():
-					return
-				}
+			for wait.Sleep(r.life, tickEvery) {
+				tick(r.life, held())
 			}
 		})
 	}
@@ -351,10 +346,7 @@ func (r *Rooms) Watch(f func(gate.RoomProgress)) (stop func()) {
 func (r *Rooms) tell(p gate.RoomProgress) {
 	w := &r.watchers
 	w.mu.Lock()
-	all := make([]func(gate.RoomProgress), 0, len(w.all))
-	for _, f := range w.all {
-		all = append(all, f)
-	}
+	all := slices.Collect(maps.Values(w.all))
 	w.mu.Unlock()
 	for _, f := range all {
 		f(p)

@@ -2,11 +2,11 @@ package room
 
 import (
 	"context"
-	"errors"
 	"sync/atomic"
 	"time"
 
 	"github.com/dibs-dev/dibs"
+	"github.com/dibs-dev/dibs/internal/faults"
 
 	"github.com/dibs-dev/dibs/gate"
 )
@@ -29,12 +29,9 @@ type waitingRoom struct {
 }
 
 var (
-	noRoom  = dibs.Fail(dibs.NotFound, dibs.Text{EN: "this campaign has no waiting room", ZH: "该活动没有等候室"})
-	noPlace = dibs.Fail(dibs.NotFound, dibs.Text{EN: "you have no place: POST /v1/campaigns/{id}/queue gives you one", ZH: "您尚未排队：请先 POST /v1/campaigns/{id}/queue"})
-	isFull  = &dibs.Error{
-		Reason: dibs.Overloaded, Effect: dibs.EffectNone, RetryAfter: 30 * time.Second,
-		Detail: dibs.Text{EN: "the waiting room is full", ZH: "等候室已满"},
-	}
+	noRoom    = dibs.Fail(dibs.NotFound, dibs.Text{EN: "this campaign has no waiting room", ZH: "该活动没有等候室"})
+	noPlace   = dibs.Fail(dibs.NotFound, dibs.Text{EN: "you have no place: POST /v1/campaigns/{id}/queue gives you one", ZH: "您尚未排队：请先 POST /v1/campaigns/{id}/queue"})
+	isFull    = faults.Busy(30*time.Second, dibs.Text{EN: "the waiting room is full", ZH: "等候室已满"})
 	wentTwice = dibs.Fail(dibs.LimitReached, dibs.Text{EN: "you have given your place up twice, and get no other", ZH: "您已两次放弃排队位置，无法再次排队"})
 	overNow   = dibs.Fail(dibs.Ended, dibs.Text{EN: "the campaign is over", ZH: "活动已经结束"})
 )
@@ -52,14 +49,14 @@ func (r *Rooms) waitingRoom(c *dibs.Campaign) (*waitingRoom, error) {
 		v, _ = r.waitingRooms.LoadOrStore(c.Number, h)
 	}
 	h := v.(*waitingRoom)
-	h.renew(c)
+	renew(&h.campaign, c)
 	h.used.Store(r.cfg.Now().UnixMilli())
 	return h, nil
 }
 
-func (h *waitingRoom) renew(c *dibs.Campaign) {
-	if old := h.campaign.Load(); old.Version < c.Version {
-		h.campaign.CompareAndSwap(old, c)
+func renew(at *atomic.Pointer[dibs.Campaign], c *dibs.Campaign) {
+	if old := at.Load(); old.Version < c.Version {
+		at.CompareAndSwap(old, c)
 	}
 }
 
@@ -81,17 +78,11 @@ func (h *waitingRoom) look(ctx context.Context, asks []ask) ([]int64, error) {
 
 // unavailable is an error as callers get it: joining again finds the place that
 // was given.
-func unavailable(err error) error {
-	var e *dibs.Error
-	if errors.As(err, &e) {
-		return err
-	}
-	return dibs.Unavail(dibs.EffectUnknown, err)
-}
+func unavailable(err error) error { return dibs.AsUnavailable(err, dibs.EffectUnknown) }
 
 // follow looks at a room in use, and tells who watches how far it is.
 func (h *waitingRoom) follow(ctx context.Context, c *dibs.Campaign) {
-	h.renew(c)
+	renew(&h.campaign, c)
 	if !h.inUse(c) {
 		return
 	}
