@@ -10,6 +10,7 @@ import (
 	"github.com/coder/websocket"
 
 	"github.com/dibs-dev/dibs"
+	"github.com/dibs-dev/dibs/internal/faults"
 	"github.com/dibs-dev/dibs/tokens"
 )
 
@@ -21,10 +22,7 @@ const (
 
 var (
 	// A caller may try another node at once: nothing was done.
-	errFull = &dibs.Error{
-		Reason: dibs.Overloaded, Effect: dibs.EffectNone, RetryAfter: 5 * time.Second,
-		Detail: dibs.Text{EN: "this node has reached its limit of connections", ZH: "该节点连接数已满"},
-	}
+	errFull        = faults.Busy(5*time.Second, dibs.Text{EN: "this node has reached its limit of connections", ZH: "该节点连接数已满"})
 	errAddressFull = &dibs.Error{
 		Reason: dibs.RateLimited, RetryAfter: 30 * time.Second,
 		Detail: dibs.Text{EN: "your address has reached its limit of connections", ZH: "您所在地址的连接数已达上限"},

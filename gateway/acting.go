@@ -39,17 +39,12 @@ func (c *conn) overRate() time.Duration {
 
 // tooFast answers a message above the rate; who goes on is cut.
 func (c *conn) tooFast(m any, wait time.Duration) *fault {
+	why := dibs.Textf("at most %d messages a second", "每秒最多 %d 条消息", c.hub.cfg.MessageRate)
 	// A client that waits as it is told never gets here.
 	if c.strikes > c.hub.cfg.MessageBurst {
-		return &fault{
-			code: CloseTooFast, reason: dibs.RateLimited,
-			detail: dibs.Textf("at most %d messages a second", "每秒最多 %d 条消息", c.hub.cfg.MessageRate),
-		}
+		return &fault{code: CloseTooFast, reason: dibs.RateLimited, detail: why}
 	}
-	e := &dibs.Error{
-		Reason: dibs.RateLimited, RetryAfter: wait,
-		Detail: dibs.Textf("at most %d messages a second", "每秒最多 %d 条消息", c.hub.cfg.MessageRate),
-	}
+	e := &dibs.Error{Reason: dibs.RateLimited, RetryAfter: wait, Detail: why}
 	if claim, ok := m.(*claimMessage); ok && claim.ID != "" {
 		// The first message of this id will be answered: a refusal beside that answer
 		// would contradict it.
@@ -137,12 +132,12 @@ func (c *conn) auth(m *authMessage, before string) *fault {
 	if before == "" {
 		c.hub.join(c, is.User)
 	}
-	c.send(c.hub.welcome(c, m.ID, is.User, is.Until))
+	c.send(c.hub.welcome(m.ID, is.User, is.Until))
 	return nil
 }
 
 // welcome is the answer to a good token.
-func (h *Hub) welcome(_ *conn, id, user string, until time.Time) []byte {
+func (h *Hub) welcome(id, user string, until time.Time) []byte {
 	w := welcome{
 		Type: typeWelcome, ID: id, UserID: user, ServerTime: h.cfg.Now().UTC(), HeartbeatMS: h.cfg.Heartbeat.Milliseconds(),
 		MaxMessageBytes: h.cfg.MaxMessage, MessagesPerS: h.cfg.MessageRate,
@@ -230,7 +225,7 @@ func (c *conn) decide(m *claimMessage, as tokens.Token) {
 	case err != nil:
 		answer = c.answerOf(m, err)
 	case res.Outcome != dibs.Granted:
-		answer = c.refused(m, &res)
+		answer = c.hub.encode(c.resultOf(m, web.RefusalOf(&res)))
 	default:
 		if res.Replayed {
 			c.hub.numbers.replays.Add(1)
@@ -272,11 +267,6 @@ func (c *conn) trace(ctx context.Context, m *claimMessage) (in context.Context, 
 		slog.String("dibs.request_id", c.requestID), slog.String("dibs.campaign", m.CampaignID))
 }
 
-// refused is the answer of a refusal.
-func (c *conn) refused(m *claimMessage, res *dibs.Result) []byte {
-	return c.hub.encode(c.resultOf(m, web.RefusalOf(res)))
-}
-
 // resultOf is the result of a claim that was not granted.
 func (c *conn) resultOf(m *claimMessage, p web.Problem) result {
 	r := c.refusalOf(&p)
@@ -298,14 +288,12 @@ func (c *conn) answer(m *claimMessage, err error) { c.send(c.answerOf(m, err)) }
 // The topic is followed without a lock, since that may read the ledger. After that the
 // connection is looked at again: one that was dropped meanwhile lets the topic go.
 func (c *conn) subscribe(m *topicMessage) *fault {
-	var after dibs.Mark
+	after, ok := dibs.Mark{Version: -1}, true
 	if m.After != "" {
-		var ok bool
-		if after, ok = dibs.ParseMark(m.After); !ok {
-			return misfit(m.ID, "after must be the mark of a campaign message", "after 必须是 campaign 消息中的 mark")
-		}
-	} else {
-		after.Version = -1
+		after, ok = dibs.ParseMark(m.After)
+	}
+	if !ok {
+		return misfit(m.ID, "after must be the mark of a campaign message", "after 必须是 campaign 消息中的 mark")
 	}
 	refuse := func(err error) *fault {
 		c.refuse(m.ID, m.CampaignID, err)

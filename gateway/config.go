@@ -1,11 +1,13 @@
 package gateway
 
 import (
+	"cmp"
 	"context"
 	"log/slog"
 	"time"
 
 	"github.com/dibs-dev/dibs"
+	"github.com/dibs-dev/dibs/internal/faults"
 
 	"github.com/dibs-dev/dibs/gate"
 )
@@ -99,19 +101,9 @@ type Config struct {
 	DrainWithin time.Duration
 }
 
-// fill sets a field that is zero.
-func fill[T comparable](field *T, value T) {
-	var zero T
-	if *field == zero {
-		*field = value
-	}
-}
-
 // WithDefaults returns the config with every zero field set.
 func (c Config) WithDefaults() Config {
-	if c.Logger == nil {
-		c.Logger = slog.New(slog.DiscardHandler)
-	}
+	c.Logger = cmp.Or(c.Logger, slog.New(slog.DiscardHandler))
 	if c.Now == nil {
 		c.Now = time.Now
 	}
@@ -121,72 +113,50 @@ func (c Config) WithDefaults() Config {
 	if c.Tickets == nil {
 		c.Tickets = NewMemoryTickets(c.Now)
 	}
-	fill(&c.MaxConnections, 50_000)
-	fill(&c.MaxPerUser, 8)
-	fill(&c.MaxPerAddress, 1000)
-	fill(&c.MaxMessage, 4096)
-	fill(&c.MessageRate, 20)
-	fill(&c.MessageBurst, 40)
-	fill(&c.MaxSubscriptions, 20)
-	fill(&c.MaxInFlight, 8)
-	fill(&c.MaxQueued, 64)
-	fill(&c.Heartbeat, 25*time.Second)
-	fill(&c.ReplyWithin, 10*time.Second)
-	fill(&c.WriteWithin, 10*time.Second)
-	fill(&c.AuthWithin, 10*time.Second)
-	fill(&c.ClaimWithin, 15*time.Second)
-	fill(&c.StockEvery, time.Second)
-	fill(&c.PlaceEvery, 2*time.Second)
-	fill(&c.TicketLife, 30*time.Second)
-	fill(&c.DrainWithin, 3*time.Second)
+	c.MaxConnections = cmp.Or(c.MaxConnections, 50_000)
+	c.MaxPerUser = cmp.Or(c.MaxPerUser, 8)
+	c.MaxPerAddress = cmp.Or(c.MaxPerAddress, 1000)
+	c.MaxMessage = cmp.Or(c.MaxMessage, 4096)
+	c.MessageRate = cmp.Or(c.MessageRate, 20)
+	c.MessageBurst = cmp.Or(c.MessageBurst, 40)
+	c.MaxSubscriptions = cmp.Or(c.MaxSubscriptions, 20)
+	c.MaxInFlight = cmp.Or(c.MaxInFlight, 8)
+	c.MaxQueued = cmp.Or(c.MaxQueued, 64)
+	c.Heartbeat = cmp.Or(c.Heartbeat, 25*time.Second)
+	c.ReplyWithin = cmp.Or(c.ReplyWithin, 10*time.Second)
+	c.WriteWithin = cmp.Or(c.WriteWithin, 10*time.Second)
+	c.AuthWithin = cmp.Or(c.AuthWithin, 10*time.Second)
+	c.ClaimWithin = cmp.Or(c.ClaimWithin, 15*time.Second)
+	c.StockEvery = cmp.Or(c.StockEvery, time.Second)
+	c.PlaceEvery = cmp.Or(c.PlaceEvery, 2*time.Second)
+	c.TicketLife = cmp.Or(c.TicketLife, 30*time.Second)
+	c.DrainWithin = cmp.Or(c.DrainWithin, 3*time.Second)
 	return c
 }
 
 // Validate lists every fault of a config with defaults, naming the fields.
 func (c Config) Validate() error {
-	var fs []dibs.Fault
-	must := func(ok bool, field, problem string) {
-		if !ok {
-			fs = append(fs, dibs.Fault{Field: field, Problem: dibs.Text{EN: problem}})
-		}
-	}
-	must(c.Claims != nil, "/Claims", "is required")
-	must(c.Snapshots != nil, "/Snapshots", "is required")
-	for _, n := range []struct {
-		field string
-		value int
-	}{
-		{"/MaxConnections", c.MaxConnections},
-		{"/MaxPerUser", c.MaxPerUser},
-		{"/MessageRate", c.MessageRate},
-		{"/MessageBurst", c.MessageBurst},
-		{"/MaxSubscriptions", c.MaxSubscriptions},
-		{"/MaxInFlight", c.MaxInFlight},
-		{"/MaxQueued", c.MaxQueued},
-	} {
-		must(n.value >= 1, n.field, "must be at least 1")
-	}
+	var fs faults.List
+	fs.Must(c.Claims != nil, "/Claims", "is required")
+	fs.Must(c.Snapshots != nil, "/Snapshots", "is required")
+	fs.Must(c.MaxConnections >= 1, "/MaxConnections", "must be at least 1")
+	fs.Must(c.MaxPerUser >= 1, "/MaxPerUser", "must be at least 1")
+	fs.Must(c.MessageRate >= 1, "/MessageRate", "must be at least 1")
+	fs.Must(c.MessageBurst >= 1, "/MessageBurst", "must be at least 1")
+	fs.Must(c.MaxSubscriptions >= 1, "/MaxSubscriptions", "must be at least 1")
+	fs.Must(c.MaxInFlight >= 1, "/MaxInFlight", "must be at least 1")
+	fs.Must(c.MaxQueued >= 1, "/MaxQueued", "must be at least 1")
 	// A message with a token needs some hundred bytes; above 64 KiB many connections
 	// could take all memory.
-	must(c.MaxMessage >= 256 && c.MaxMessage <= 1<<16, "/MaxMessage", "must be from 256 to 65536")
-	for _, d := range []struct {
-		field string
-		value time.Duration
-	}{
-		{"/Heartbeat", c.Heartbeat},
-		{"/ReplyWithin", c.ReplyWithin},
-		{"/WriteWithin", c.WriteWithin},
-		{"/AuthWithin", c.AuthWithin},
-		{"/ClaimWithin", c.ClaimWithin},
-		{"/StockEvery", c.StockEvery},
-		{"/PlaceEvery", c.PlaceEvery},
-		{"/TicketLife", c.TicketLife},
-		{"/DrainWithin", c.DrainWithin},
-	} {
-		must(d.value > 0, d.field, "must be positive")
-	}
-	if len(fs) > 0 {
-		return dibs.Invalid(fs...)
-	}
-	return nil
+	fs.Must(c.MaxMessage >= 256 && c.MaxMessage <= 1<<16, "/MaxMessage", "must be from 256 to 65536")
+	fs.Must(c.Heartbeat > 0, "/Heartbeat", "must be positive")
+	fs.Must(c.ReplyWithin > 0, "/ReplyWithin", "must be positive")
+	fs.Must(c.WriteWithin > 0, "/WriteWithin", "must be positive")
+	fs.Must(c.AuthWithin > 0, "/AuthWithin", "must be positive")
+	fs.Must(c.ClaimWithin > 0, "/ClaimWithin", "must be positive")
+	fs.Must(c.StockEvery > 0, "/StockEvery", "must be positive")
+	fs.Must(c.PlaceEvery > 0, "/PlaceEvery", "must be positive")
+	fs.Must(c.TicketLife > 0, "/TicketLife", "must be positive")
+	fs.Must(c.DrainWithin > 0, "/DrainWithin", "must be positive")
+	return fs.Err()
 }

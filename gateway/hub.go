@@ -3,6 +3,7 @@ package gateway
 import (
 	"context"
 	"fmt"
+	"maps"
 	"net/netip"
 	"slices"
 	"sync"
@@ -113,7 +114,7 @@ func (h *Hub) serve(c *conn) {
 	h.numbers.opened.Add(1)
 	if is := c.who(); is.User != "" {
 		h.join(c, is.User)
-		c.send(h.welcome(c, "", is.User, is.Until))
+		c.send(h.welcome("", is.User, is.Until))
 	}
 	// Drain may have listed all connections before this one was there.
 	if leaving {
@@ -197,15 +198,18 @@ func (h *Hub) has(user string) bool {
 func (h *Hub) everybody() ([]*conn, []*stream) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	conns := make([]*conn, 0, len(h.conns))
-	for c := range h.conns {
-		conns = append(conns, c)
+	conns := slices.AppendSeq(make([]*conn, 0, len(h.conns)), maps.Keys(h.conns))
+	return conns, slices.Collect(maps.Keys(h.streams))
+}
+
+// shut lets nobody in any more.
+func (h *Hub) shut() {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if !h.leaving && h.count == 0 {
+		close(h.empty)
 	}
-	streams := make([]*stream, 0, len(h.streams))
-	for s := range h.streams {
-		streams = append(streams, s)
-	}
-	return conns, streams
+	h.leaving = true
 }
 
 // Drain takes no more connections, asks all clients to go elsewhere, gives them
@@ -213,13 +217,7 @@ func (h *Hub) everybody() ([]*conn, []*stream) {
 // answered. It returns when all are gone, or with ctx's error.
 // It may be called again after ctx's error.
 func (h *Hub) Drain(ctx context.Context) error {
-	h.mu.Lock()
-	first := !h.leaving
-	h.leaving = true
-	if first && h.count == 0 {
-		close(h.empty)
-	}
-	h.mu.Unlock()
+	h.shut()
 	conns, streams := h.everybody()
 	bye := h.encode(short{Type: typeGoAway, Reason: "restart", WithinMS: h.cfg.DrainWithin.Milliseconds()})
 	for _, s := range streams {
@@ -228,19 +226,12 @@ func (h *Hub) Drain(ctx context.Context) error {
 	for _, c := range conns {
 		c.send(bye)
 	}
-	grace := time.NewTimer(h.cfg.DrainWithin)
-	defer grace.Stop()
-	select {
-	case <-h.empty:
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
-	case <-grace.C:
-	}
-	conns, _ = h.everybody()
-	for _, c := range conns {
-		c.end(closing{code: websocket.StatusServiceRestart, reason: "this node is stopping: connect again, to another one"})
-	}
+	defer time.AfterFunc(h.cfg.DrainWithin, func() {
+		conns, _ := h.everybody()
+		for _, c := range conns {
+			c.end(closing{code: websocket.StatusServiceRestart, reason: "this node is stopping: connect again, to another one"})
+		}
+	}).Stop()
 	select {
 	case <-h.empty:
 		return nil
@@ -252,14 +243,7 @@ func (h *Hub) Drain(ctx context.Context) error {
 // Close cuts whatever connection is left and returns when all that belongs to
 // the hub has ended. Claims under way are decided first.
 func (h *Hub) Close() {
-	h.mu.Lock()
-	if !h.leaving {
-		h.leaving = true
-		if h.count == 0 {
-			close(h.empty)
-		}
-	}
-	h.mu.Unlock()
+	h.shut()
 	conns, streams := h.everybody()
 	for _, s := range streams {
 		s.leave(nil)

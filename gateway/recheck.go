@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"github.com/dibs-dev/dibs"
-	"github.com/dibs-dev/dibs/tokens"
 )
 
 const (
@@ -90,15 +89,10 @@ func (c *conn) recheck(epoch uint64) {
 		c.expire(false, tokenVoid)
 		return
 	}
-	c.renewed(token, now, epoch)
-}
-
-// renewed notes that a token is good in an epoch, unless another one came.
-// A token that came meanwhile was checked by itself, in an epoch of its own.
-func (c *conn) renewed(token string, is tokens.Token, epoch uint64) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	// A token that came meanwhile was checked by itself, in an epoch of its own.
 	if c.token == token {
-		c.is, c.epoch = is, max(c.epoch, epoch)
+		c.is, c.epoch = now, max(c.epoch, epoch)
 	}
 }

@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"github.com/dibs-dev/dibs"
+	"github.com/dibs-dev/dibs/internal/wait"
+	"github.com/dibs-dev/dibs/internal/web"
 )
 
 // stream is one client of server-sent events.
@@ -36,12 +38,7 @@ func frame(id, event string, raw []byte) []byte {
 	return b.Bytes()
 }
 
-func (s *stream) nudge() {
-	select {
-	case s.wake <- struct{}{}:
-	default:
-	}
-}
+func (s *stream) nudge() { wait.Kick(s.wake) }
 
 // leave ends the stream with a last message, nil for none.
 func (s *stream) leave(bye []byte) {
@@ -103,14 +100,8 @@ func (h *Hub) Events(w http.ResponseWriter, r *http.Request, campaign, last stri
 	t.add(s)
 	defer t.remove(s)
 	h.numbers.opened.Add(1)
-	header := w.Header()
-	header["Content-Type"] = []string{"text/event-stream"}
-	header["Cache-Control"] = []string{"no-store"}
-	// A proxy that gathers answers would keep events back.
-	header["X-Accel-Buffering"] = []string{"no"}
-	out := &eventWriter{w: w, rc: http.NewResponseController(w), within: h.cfg.WriteWithin}
-	// The server's deadline for reading a request would end the stream.
-	if err := out.rc.SetReadDeadline(time.Time{}); err != nil {
+	out, err := web.NewEventStream(w, h.cfg.WriteWithin)
+	if err != nil {
 		return err
 	}
 	h.pump(r, s, t, after, out)
@@ -119,10 +110,10 @@ func (h *Hub) Events(w http.ResponseWriter, r *http.Request, campaign, last stri
 
 // pump writes what there is until the stream ends.
 // The news is read after the flags: a signal that comes in between is still in wake.
-func (h *Hub) pump(r *http.Request, s *stream, t *topic, after dibs.Mark, out *eventWriter) {
-	out.send([]byte("retry: " + strconv.FormatInt(firstRetry.Milliseconds(), 10) + "\n\n"))
+func (h *Hub) pump(r *http.Request, s *stream, t *topic, after dibs.Mark, out *web.EventStream) {
+	err := out.Send([]byte("retry: " + strconv.FormatInt(firstRetry.Milliseconds(), 10) + "\n\n"))
 	sent := uint64(0)
-	for out.err == nil {
+	for err == nil {
 		s.mu.Lock()
 		gone, bye, quiet := s.gone, s.bye, s.quiet
 		s.quiet, s.sent = false, h.cfg.Now()
@@ -131,20 +122,19 @@ func (h *Hub) pump(r *http.Request, s *stream, t *topic, after dibs.Mark, out *e
 		case gone:
 			if bye != nil {
 				// Clients that come back do not all come at once.
-				out.send(append([]byte("retry: "+strconv.FormatInt(spread(h.cfg.DrainWithin).Milliseconds(), 10)+"\n"), frame("", typeGoAway, bye)...))
+				_ = out.Send(append([]byte("retry: "+strconv.FormatInt(spread(h.cfg.DrainWithin).Milliseconds(), 10)+"\n"), frame("", typeGoAway, bye)...))
 			}
 			return
 		case n.seq != sent:
 			sent = n.seq
 			if n.mark.Compare(after) > 0 {
-				out.send(n.sse)
+				err = out.Send(n.sse)
 			}
 			continue
 		case quiet:
-			out.send([]byte(": still here\n\n"))
-		}
-		if out.rest(); out.err != nil {
-			continue
+			if err = out.Send([]byte(": still here\n\n")); err != nil {
+				continue
+			}
 		}
 		select {
 		case <-s.wake:
@@ -152,35 +142,7 @@ func (h *Hub) pump(r *http.Request, s *stream, t *topic, after dibs.Mark, out *e
 			return
 		}
 	}
-	if isTimeout(out.err) {
+	if isTimeout(err) {
 		h.numbers.cutSlow.Add(1)
-	}
-}
-
-// eventWriter writes events at once, each within a time.
-type eventWriter struct {
-	w      http.ResponseWriter
-	rc     *http.ResponseController
-	within time.Duration
-	err    error
-}
-
-func (o *eventWriter) send(b []byte) {
-	if o.err != nil {
-		return
-	}
-	if o.err = o.rc.SetWriteDeadline(time.Now().Add(o.within)); o.err != nil {
-		return
-	}
-	if _, o.err = o.w.Write(b); o.err == nil {
-		o.err = o.rc.Flush()
-	}
-}
-
-// rest takes the deadline of the last event away: over HTTP/2 one that passes ends the stream, though nothing is being
-// written.
-func (o *eventWriter) rest() {
-	if o.err == nil {
-		o.err = o.rc.SetWriteDeadline(time.Time{})
 	}
 }

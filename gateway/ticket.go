@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/dibs-dev/dibs"
+	"github.com/dibs-dev/dibs/internal/faults"
 	"github.com/dibs-dev/dibs/tokens"
 )
 
@@ -54,10 +55,7 @@ func NewMemoryTickets(now func() time.Time) *MemoryTickets {
 	return &MemoryTickets{now: now, all: map[string]kept{}}
 }
 
-var errTickets = &dibs.Error{
-	Reason: dibs.Overloaded, Effect: dibs.EffectNone, RetryAfter: time.Second,
-	Detail: dibs.Text{EN: "too many tickets are waiting to be used", ZH: "待使用的票据过多"},
-}
+var errTickets = faults.Busy(time.Second, dibs.Text{EN: "too many tickets are waiting to be used", ZH: "待使用的票据过多"})
 
 // Put keeps a value; *dibs.Error of Overloaded when too many are kept.
 func (m *MemoryTickets) Put(_ context.Context, name, value string, keep time.Duration) error {

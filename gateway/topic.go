@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/dibs-dev/dibs"
+	"github.com/dibs-dev/dibs/internal/wait"
 
 	"github.com/dibs-dev/dibs/api"
 )
@@ -145,10 +146,7 @@ func (t *topic) tell(now dibs.Snapshot) {
 	t.waitMu.Lock()
 	t.waiting = &now
 	t.waitMu.Unlock()
-	select {
-	case t.hub.tellKick <- struct{}{}:
-	default:
-	}
+	wait.Kick(t.hub.tellKick)
 }
 
 // due returns what is to be told now; false when nothing is.
@@ -212,17 +210,13 @@ func (t *topic) publish(now dibs.Snapshot) {
 	if before := t.latest.Load(); before != nil {
 		seq = before.seq + 1
 	}
-	raw := t.hub.encode(newsOf(event, &now))
+	raw := t.hub.encode(situated{typeCampaign, api.SnapshotViewOf(&now, event)})
 	t.latest.Store(&news{seq: seq, mark: now.Mark, raw: raw, sse: frame(now.Mark.String(), event, raw)})
 	t.mu.RLock()
 	defer t.mu.RUnlock()
 	for l := range t.listeners {
 		l.nudge()
 	}
-}
-
-func newsOf(event string, s *dibs.Snapshot) situated {
-	return situated{typeCampaign, api.SnapshotViewOf(s, event)}
 }
 
 // tellLoop tells what is due, at once when something was heard and a little

@@ -109,3 +109,11 @@ func parseAddress(text string) netip.Addr {
 	}
 	return at.Unmap().WithZone("")
 }
+
+// AddressText is an address as logs have it, empty for none.
+func AddressText(at netip.Addr) string {
+	if !at.IsValid() {
+		return ""
+	}
+	return at.String()
+}

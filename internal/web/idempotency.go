@@ -159,14 +159,12 @@ func Do(ctx context.Context, m Memory, c Change, do func(context.Context) (any, 
 	switch {
 	case err != nil:
 		return Answer{}, err
-	case replayed && stored.Status == http.StatusAccepted:
-		return Answer{Status: stored.Status, Body: stored.Body, Replayed: true}, nil
-	case replayed:
-		return Answer{Status: http.StatusOK, Body: stored.Body, Replayed: true}, nil
+	case replayed && stored.Status != http.StatusAccepted:
+		stored.Status = http.StatusOK
 	case shown != nil:
 		stored.Body = shown
 	}
-	return Answer{Status: stored.Status, Body: stored.Body}, nil
+	return Answer{Status: stored.Status, Body: stored.Body, Replayed: replayed}, nil
 }
 
 // hash covers method, path and body. The order and the spacing of a body's members

@@ -23,10 +23,7 @@ type languages struct {
 
 func newLanguages() (*languages, error) {
 	c, err := bounded.New[string, bool](cachedLanguages)
-	if err != nil {
-		return nil, err
-	}
-	return &languages{known: c}, nil
+	return &languages{known: c}, err
 }
 
 // chinese reports whether a request prefers Chinese to English.
