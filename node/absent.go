@@ -43,10 +43,8 @@ func (n *Node) member(cfg *Config, d *deployment) router.Member {
 	if d.absent == nil {
 		return router.Member{Number: d.number, Engine: d.engine, Check: x.again}
 	}
-	if log := cfg.Service.Logger; log != nil {
-		log.Error("a deployment of the engine cannot be reached: the node starts without it, and refuses the claims of its campaigns as unavailable until it can",
-			"deployment", d.number, "place", d.place, "err", d.absent)
-	}
+	cfg.Service.Logger.Error("a deployment of the engine cannot be reached: the node starts without it, and refuses the claims of its campaigns as unavailable until it can",
+		"deployment", d.number, "place", d.place, "err", d.absent)
 	return router.Member{Number: d.number, Open: x.open, Check: x.again}
 }
 

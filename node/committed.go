@@ -57,11 +57,7 @@ func (n *Node) watchDatabase(ctx context.Context, cfg *Config) {
 	if !sqlledger.InServer(cfg.Ledger) || cfg.Engine != Memory && cfg.Durability != dibs.LevelLedgered {
 		return
 	}
-	log := cfg.Service.Logger
-	if log == nil {
-		log = slog.New(slog.DiscardHandler)
-	}
-	n.Engine = watchCommits(ctx, n.Engine, n.Ledger.Durable, cfg.DurabilityLost == dibs.WarnLost, log)
+	n.Engine = watchCommits(ctx, n.Engine, n.Ledger.Durable, cfg.DurabilityLost == dibs.WarnLost, cfg.Service.Logger)
 }
 
 // watchCommits asks once, and then every askEvery until the engine is closed.
@@ -84,15 +80,13 @@ func (e *committedEngine) look(ctx context.Context) {
 	within, cancel := context.WithTimeout(ctx, askFor)
 	defer cancel()
 	settings, err := e.ask(within)
-	switch {
-	case err == nil:
-		e.troubles.Over("ask", "the database says again whether it keeps what it commits")
-	case ctx.Err() == nil:
-		e.troubles.Is("ask", "the database does not say whether it keeps what it commits", err)
-		return
-	default:
+	if err != nil {
+		if ctx.Err() == nil {
+			e.troubles.Is("ask", "the database does not say whether it keeps what it commits", err)
+		}
 		return
 	}
+	e.troubles.Over("ask", "the database says again whether it keeps what it commits")
 	var wrong []string
 	for _, f := range settings {
 		if !f.OK() {

@@ -49,7 +49,8 @@ func (n *Node) openRedis(ctx context.Context, cfg *Config) error {
 		d := &n.deployments[i]
 		d.address, d.place = address, redisengine.Place(address)
 		all.Go(func() error {
-			err := d.open(ctx, cfg)
+			e, err := cfg.openDeployment(ctx, address)
+			d.engine = e
 			switch {
 			case err == nil || len(addresses) == 1:
 				return err
@@ -69,12 +70,6 @@ func (n *Node) openRedis(ctx context.Context, cfg *Config) error {
 // failed names the deployment of an error.
 func (d *deployment) failed(err error) error {
 	return fmt.Errorf("the deployment at %s: %w", d.place, err)
-}
-
-// open opens a deployment and holds it to the level.
-func (d *deployment) open(ctx context.Context, cfg *Config) (err error) {
-	d.engine, err = cfg.openDeployment(ctx, d.address)
-	return err
 }
 
 // openDeployment opens the deployment at an address and holds it to the level.

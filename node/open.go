@@ -18,9 +18,11 @@
 package node
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"net/url"
 	"os"
 	"path/filepath"
@@ -266,24 +268,19 @@ func (n *Node) openLimits(ctx context.Context, cfg *Config, sc *ServiceConfig) (
 
 // prepare checks the configuration, fills it in, and makes the folder.
 func (cfg *Config) prepare() error {
-	if cfg.Engine == "" {
-		cfg.Engine = Memory
-	}
+	cfg.Engine = cmp.Or(cfg.Engine, Memory)
+	cfg.Service.Logger = cmp.Or(cfg.Service.Logger, slog.New(slog.DiscardHandler))
 	switch {
 	case len(cfg.Deployments) >= live.MaxDeployments:
 		return fmt.Errorf("node: Config.Deployments: %d deployments with Config.Engine, at most %d", len(cfg.Deployments)+1, live.MaxDeployments)
 	case len(cfg.Deployments) > 0 && cfg.Engine == Memory:
 		return errors.New("node: Config.Deployments must be empty for the memory engine, which is one")
 	}
-	if cfg.Durability == "" {
-		cfg.Durability = dibs.LevelDurable
-	}
+	cfg.Durability = cmp.Or(cfg.Durability, dibs.LevelDurable)
 	if rank(cfg.Durability) < 0 {
 		return fmt.Errorf("node: Config.Durability must be one of %v, not %q", dibs.Levels(), cfg.Durability)
 	}
-	if cfg.DurabilityLost == "" {
-		cfg.DurabilityLost = dibs.RefuseLost
-	}
+	cfg.DurabilityLost = cmp.Or(cfg.DurabilityLost, dibs.RefuseLost)
 	inServer := sqlledger.InServer(cfg.Ledger)
 	if rules := dibs.LostRules(); !slices.Contains(rules, cfg.DurabilityLost) || cfg.Engine == Memory && !inServer && cfg.DurabilityLost != dibs.RefuseLost {
 		return fmt.Errorf("node: Config.DurabilityLost must be one of %v, and %s for the memory engine with its journal in a file, not %q",

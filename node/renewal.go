@@ -51,14 +51,11 @@ func (n *Node) WatchKey(name string, current []byte, use func(key []byte) error)
 
 // startRenewals has the node use keys that are made anew.
 func (n *Node) startRenewals(cfg *Config) {
-	log, now := cfg.Service.Logger, cfg.Now
-	if log == nil {
-		log = slog.New(slog.DiscardHandler)
-	}
+	now := cfg.Now
 	if now == nil {
 		now = time.Now
 	}
-	n.renewals.secret, n.renewals.log = n.Ledger.Secret, log
+	n.renewals.secret, n.renewals.log = n.Ledger.Secret, cfg.Service.Logger
 	n.WatchKey("gate", n.gateKey, func(key []byte) error {
 		until := now().Add(oldKeysFor)
 		return errors.Join(n.Tickets.SetKey(key, until), n.Rooms.SetKey(key, until))
@@ -88,11 +85,8 @@ func (r *renewals) look(ctx context.Context) {
 	r.mu.Unlock()
 	for _, w := range watched {
 		key, err := r.secret(ctx, w.name, len(w.current))
-		if err != nil {
-			// The ledger is away, which others notice and tell; the keys in use stay.
-			continue
-		}
-		if bytes.Equal(key, w.current) {
+		// The ledger may be away, which others notice and tell; the keys in use stay.
+		if err != nil || bytes.Equal(key, w.current) {
 			continue
 		}
 		if err := w.use(key); err != nil {

@@ -1,6 +1,7 @@
 package node
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"log/slog"
@@ -19,6 +20,7 @@ import (
 	"github.com/dibs-dev/dibs/events"
 	"github.com/dibs-dev/dibs/funds"
 	"github.com/dibs-dev/dibs/gate"
+	"github.com/dibs-dev/dibs/internal/faults"
 	"github.com/dibs-dev/dibs/internal/trouble"
 	"github.com/dibs-dev/dibs/internal/wait"
 	"github.com/dibs-dev/dibs/ledger"
@@ -107,80 +109,48 @@ type ServiceConfig struct {
 
 // WithDefaults returns the config with every zero field set.
 func (c ServiceConfig) WithDefaults() ServiceConfig {
-	if c.Logger == nil {
-		c.Logger = slog.New(slog.DiscardHandler)
-	}
+	c.Logger = cmp.Or(c.Logger, slog.New(slog.DiscardHandler))
 	if c.Now == nil {
 		c.Now = time.Now
 	}
-	if c.SettleBatch == 0 {
-		c.SettleBatch = 1 << 14
-	}
-	if c.SettleEvery == 0 {
-		c.SettleEvery = 100 * time.Millisecond
-	}
-	if c.JournalKeep == 0 {
-		c.JournalKeep = time.Hour
-	}
-	if c.TidyEvery == 0 {
-		c.TidyEvery = 30 * time.Second
-	}
-	if c.CreditEvery == 0 {
-		c.CreditEvery = 500 * time.Millisecond
-	}
-	if c.ShardWait == 0 {
-		c.ShardWait = 300 * time.Millisecond
-	}
-	if c.LedgerTimeout == 0 {
-		c.LedgerTimeout = 5 * time.Second
-	}
-	if c.SweepEvery == 0 {
-		c.SweepEvery = 100 * time.Millisecond
-	}
-	if c.EraseEvery == 0 {
-		c.EraseEvery = 30 * time.Second
-	}
-	if c.EraseRest == 0 {
-		c.EraseRest = time.Minute
-	}
-	if c.MaxBacklog == 0 {
-		c.MaxBacklog = 5_000_000
-	}
+	c.SettleBatch = cmp.Or(c.SettleBatch, 1<<14)
+	c.SettleEvery = cmp.Or(c.SettleEvery, 100*time.Millisecond)
+	c.JournalKeep = cmp.Or(c.JournalKeep, time.Hour)
+	c.TidyEvery = cmp.Or(c.TidyEvery, 30*time.Second)
+	c.CreditEvery = cmp.Or(c.CreditEvery, 500*time.Millisecond)
+	c.ShardWait = cmp.Or(c.ShardWait, 300*time.Millisecond)
+	c.LedgerTimeout = cmp.Or(c.LedgerTimeout, 5*time.Second)
+	c.SweepEvery = cmp.Or(c.SweepEvery, 100*time.Millisecond)
+	c.EraseEvery = cmp.Or(c.EraseEvery, 30*time.Second)
+	c.EraseRest = cmp.Or(c.EraseRest, time.Minute)
+	c.MaxBacklog = cmp.Or(c.MaxBacklog, 5_000_000)
 	c.Push = c.Push.WithDefaults()
 	return c
 }
 
 // Validate lists every fault of a config with defaults, naming the fields.
 func (c ServiceConfig) Validate() error {
-	var fs []dibs.Fault
-	must := func(ok bool, field, problem string) {
-		if !ok {
-			fs = append(fs, dibs.Fault{Field: field, Problem: dibs.Text{EN: problem}})
-		}
-	}
-	must(c.Engine != nil, "/Engine", "is required")
-	must(c.Ledger.Live != nil, "/Ledger", "is required")
-	must(c.IDs.Valid(), "/IDs", "is required")
-	must(c.SettleBatch >= 1 && c.SettleBatch <= 1<<16, "/SettleBatch", "must be from 1 to 65536")
-	must(c.ShardWait > 0 && c.ShardWait <= 5*time.Second, "/ShardWait", "must be above 0 and at most 5s")
-	must(c.SettleEvery > 0 && c.SettleEvery <= 10*time.Second, "/SettleEvery", "must be above 0 and at most 10s")
-	must(c.JournalKeep > 0, "/JournalKeep", "must be positive")
-	must(c.TidyEvery > 0, "/TidyEvery", "must be positive")
-	must(c.CreditEvery > 0, "/CreditEvery", "must be positive")
-	must(c.LedgerTimeout > 0, "/LedgerTimeout", "must be positive")
-	must(c.SweepEvery > 0, "/SweepEvery", "must be positive")
-	must(c.EraseEvery > 0, "/EraseEvery", "must be positive")
-	must(c.EraseRest > 0, "/EraseRest", "must be positive")
-	must(c.ConsoleIdle >= 0, "/ConsoleIdle", "must not be negative")
-	must(c.MaxBacklog >= 1, "/MaxBacklog", "must be at least 1")
-	must(c.OrderHeld >= 0, "/OrderHeld", "must not be negative")
-	must(c.Push.Threshold >= 1 && c.Push.Threshold <= gate.MaxAudience, "/Push/Threshold", "must be from 1 to 10000000")
-	must(c.Push.First >= 0 && c.Push.First <= min(c.Push.Threshold, announce.MaxFirst), "/Push/First", "must be from 0 to 100000, and at most the threshold")
-	must(c.Push.Rate >= 1 && c.Push.Rate <= announce.MaxPushRate, "/Push/Rate", "must be from 1 to 1000000")
-	if len(fs) > 0 {
-		return dibs.Invalid(fs...)
-	}
-	return nil
+	var fs faults.List
+	fs.Must(c.Engine != nil, "/Engine", "is required")
+	fs.Must(c.Ledger.Live != nil, "/Ledger", "is required")
+	fs.Must(c.IDs.Valid(), "/IDs", "is required")
+	fs.Must(c.SettleBatch >= 1 && c.SettleBatch <= 1<<16, "/SettleBatch", "must be from 1 to 65536")
+	fs.Must(c.ShardWait > 0 && c.ShardWait <= 5*time.Second, "/ShardWait", "must be above 0 and at most 5s")
+	fs.Must(c.SettleEvery > 0 && c.SettleEvery <= 10*time.Second, "/SettleEvery", "must be above 0 and at most 10s")
+	fs.Must(c.JournalKeep > 0, "/JournalKeep", "must be positive")
+	fs.Must(c.TidyEvery > 0, "/TidyEvery", "must be positive")
+	fs.Must(c.CreditEvery > 0, "/CreditEvery", "must be positive")
+	fs.Must(c.LedgerTimeout > 0, "/LedgerTimeout", "must be positive")
+	fs.Must(c.SweepEvery > 0, "/SweepEvery", "must be positive")
+	fs.Must(c.EraseEvery > 0, "/EraseEvery", "must be positive")
+	fs.Must(c.EraseRest > 0, "/EraseRest", "must be positive")
+	fs.Must(c.ConsoleIdle >= 0, "/ConsoleIdle", "must not be negative")
+	fs.Must(c.MaxBacklog >= 1, "/MaxBacklog", "must be at least 1")
+	fs.Must(c.OrderHeld >= 0, "/OrderHeld", "must not be negative")
+	fs.Must(c.Push.Threshold >= 1 && c.Push.Threshold <= gate.MaxAudience, "/Push/Threshold", "must be from 1 to 10000000")
+	fs.Must(c.Push.First >= 0 && c.Push.First <= min(c.Push.Threshold, announce.MaxFirst), "/Push/First", "must be from 0 to 100000, and at most the threshold")
+	fs.Must(c.Push.Rate >= 1 && c.Push.Rate <= announce.MaxPushRate, "/Push/Rate", "must be from 1 to 1000000")
+	return fs.Err()
 }
 
 // Service is dibs itself: it takes claims to the engine, settles the journal
