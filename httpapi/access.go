@@ -147,11 +147,10 @@ func (a *authenticator) identify(ctx context.Context, h http.Header, outside boo
 		return caller{}, errBadToken
 	}
 	key, err := a.keys.CheckKey(ctx, token)
-	if err != nil {
-		var e *dibs.Error
-		if errors.As(err, &e) && (e.Reason == dibs.Unauthenticated || e.Reason == dibs.NotFound) {
-			return caller{}, errBadToken
-		}
+	switch {
+	case errors.Is(err, dibs.ErrNotFound), errors.Is(err, &dibs.Error{Reason: dibs.Unauthenticated}):
+		return caller{}, errBadToken
+	case err != nil:
 		return caller{}, err
 	}
 	return callerOf(key, a.now()), nil
@@ -215,30 +214,25 @@ func (a *authenticator) withinScopes(c *call, op *operation, s *access.Scopes) e
 	case !s.OnThings():
 		return nil
 	}
-	id := c.request.PathValue("id")
+	id, may := c.request.PathValue("id"), false
 	switch {
 	case isAbout(op.path, "/v1/campaigns/{id}"):
-		if s.MayCampaign(id) {
-			return nil
-		}
+		may = s.MayCampaign(id)
 	case isAbout(op.path, "/v1/merchants/{id}"):
-		if s.MayMerchant(id) {
-			return nil
-		}
+		may = s.MayMerchant(id)
 	case op.path == "/v1/claims":
-		if s.MayCampaign(c.request.URL.Query().Get("campaign_id")) {
-			return nil
-		}
+		may = s.MayCampaign(c.request.URL.Query().Get("campaign_id"))
 	case isAbout(op.path, "/v1/claims/{id}"):
 		claim, err := a.claim(c.request.Context(), id)
 		if err != nil && !errors.Is(err, dibs.ErrNotFound) {
 			return err
 		}
-		if err == nil && s.MayCampaign(claim.CampaignID) {
-			return nil
-		}
+		may = err == nil && s.MayCampaign(claim.CampaignID)
 	}
-	return errScope
+	if !may {
+		return errScope
+	}
+	return nil
 }
 
 // mayName returns nil when a key may name a merchant in the body of a call about a campaign: one of its scopes, or the one

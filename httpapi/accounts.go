@@ -23,34 +23,35 @@ type Accounts interface {
 	Postings(ctx context.Context, user string, page dibs.Page) (dibs.List[funds.PostingView], error)
 }
 
-// accountHandlers show accounts and take deposits.
+// registerAccounts adds the routes that show accounts and take deposits.
 // Users see their own account only: the user comes from the token, never from the
 // path.
-type accountHandlers struct {
-	*routes
-	accounts Accounts
-}
-
-func (h *accountHandlers) register() {
-	register(h.routes, operation{
+func registerAccounts(a *routes, accounts Accounts) {
+	balance := func(ctx context.Context, user string) (funds.BalanceView, error) {
+		return viewOf(itself[funds.BalanceView])(accounts.Balance(ctx, user))
+	}
+	postings := func(ctx context.Context, user string, page dibs.Page) (api.ListView[funds.PostingView], error) {
+		return listOf(itself[funds.PostingView])(accounts.Postings(ctx, user, page))
+	}
+	register(a, operation{
 		method: http.MethodGet, path: "/v1/me/balance", id: "my-balance", tag: tagMoney, access: userOnly,
 		summary: "Show what is on my account", description: "By currency. A share of a red packet is there within a second or two of its claim.",
 	}, func(ctx context.Context, c *call, _ *struct{}) (funds.BalanceView, error) {
-		return h.balance(ctx, c.caller.user)
+		return balance(ctx, c.caller.user)
 	})
-	register(h.routes, operation{
+	register(a, operation{
 		method: http.MethodGet, path: "/v1/me/balance/entries", id: "my-balance-entries", tag: tagMoney, access: userOnly, strictQuery: true,
 		summary: "List the entries of my account, newest first", description: "They sum to the balance. An amount that left the account is negative.",
 	}, func(ctx context.Context, c *call, in *struct{ PageQuery }) (api.ListView[funds.PostingView], error) {
-		return h.postings(ctx, c.caller.user, in.page())
+		return postings(ctx, c.caller.user, in.page())
 	})
-	register(h.routes, operation{
+	register(a, operation{
 		method: http.MethodGet, path: "/v1/accounts/{user}", id: "get-account", personal: true, tag: tagMoney, access: adminOnly,
 		summary: "Show what is on a user's account",
 	}, func(ctx context.Context, _ *call, in *PathUser) (funds.BalanceView, error) {
-		return h.balance(ctx, in.User)
+		return balance(ctx, in.User)
 	})
-	register(h.routes, operation{
+	register(a, operation{
 		method: http.MethodGet, path: "/v1/accounts/{user}/entries", id: "account-entries", personal: true, tag: tagMoney, access: adminOnly, strictQuery: true,
 		summary: "List the entries of a user's account, newest first",
 	}, func(ctx context.Context, _ *call, in *struct {
@@ -58,25 +59,17 @@ func (h *accountHandlers) register() {
 		PageQuery
 	},
 	) (api.ListView[funds.PostingView], error) {
-		return h.postings(ctx, in.User, in.page())
+		return postings(ctx, in.User, in.page())
 	})
-	change(h.routes, operation{
+	change(a, operation{
 		method: http.MethodPost, path: "/v1/accounts/{user}/deposits", id: "deposit", tag: tagMoney, access: adminOnly, second: &second{act: access.ActDeposit},
 		summary: "Note money that came in for a user", example: `{"amount":{"amount":10000000,"currency":"CNY"},"ref":"transfer-1"}`,
 		description: "It pays for the red packets that the user sends. The same `ref` again changes nothing; for another user or amount it is refused.",
 	}, func(ctx context.Context, c *call, in *PathUser, d *funds.DepositSpec) (funds.DepositView, error) {
-		v, replayed, err := h.accounts.Deposit(ctx, in.User, *d)
+		v, replayed, err := accounts.Deposit(ctx, in.User, *d)
 		if replayed && err == nil {
 			c.replayed()
 		}
 		return viewOf(itself[funds.DepositView])(v, err)
 	})
-}
-
-func (h *accountHandlers) balance(ctx context.Context, user string) (funds.BalanceView, error) {
-	return viewOf(itself[funds.BalanceView])(h.accounts.Balance(ctx, user))
-}
-
-func (h *accountHandlers) postings(ctx context.Context, user string, page dibs.Page) (api.ListView[funds.PostingView], error) {
-	return listOf(itself[funds.PostingView])(h.accounts.Postings(ctx, user, page))
 }

@@ -64,7 +64,7 @@ const maxTarget = 512
 // The order defends against a crash between the two: an act without an outcome may
 // have happened, and one that happened is always in the log. An error before run
 // means that nothing was done, and the call may be repeated.
-func withLog[O any](ctx context.Context, l *adminLog, c *call, op *operation, run func() (O, error)) (O, error) {
+func withLog[O any](ctx context.Context, l *adminLog, c *call, op *operation, run func() (O, error)) (v O, err error) {
 	if !c.caller.isAdmin() || op.method == http.MethodGet && !op.logged && !op.personal {
 		return run()
 	}
@@ -73,12 +73,11 @@ func withLog[O any](ctx context.Context, l *adminLog, c *call, op *operation, ru
 	}
 	act, err := l.begin(ctx, c, op)
 	if err != nil {
-		var none O
-		return none, err
+		return v, err
 	}
 	c.act = act.ID
 	// A panic passes by: the act stays one that has begun.
-	v, err := run()
+	v, err = run()
 	act.Status = op.successStatus()
 	if c.code != 0 {
 		act.Status = c.code
@@ -139,13 +138,10 @@ func (l *adminLog) begin(ctx context.Context, c *call, op *operation) (*access.A
 
 // act is a call as the log has it.
 func (l *adminLog) act(c *call, op *operation) *access.AdminAction {
-	act := &access.AdminAction{
+	return &access.AdminAction{
 		Key: c.caller.key, KeyName: c.caller.keyName, Role: c.caller.role, RequestID: c.id, Action: op.id, Target: targetOf(c, op),
+		Address: web.AddressText(l.proxies.Client(c.request)),
 	}
-	if at := l.proxies.Client(c.request); at.IsValid() {
-		act.Address = at.String()
-	}
-	return act
 }
 
 // targetOf is the address that a call is about. A path may have any character; encoded, it
@@ -271,31 +267,26 @@ type actsInput struct {
 	Until  time.Time `query:"until" doc:"those before then"`
 }
 
-// adminLogHandlers show the log.
-type adminLogHandlers struct {
-	*routes
-	log AdminLog
-}
-
-func (h *adminLogHandlers) register() {
-	register(h.routes, operation{
+// registerAdminLog adds the routes that show the log.
+func registerAdminLog(a *routes, log AdminLog) {
+	register(a, operation{
 		method: http.MethodGet, path: "/v1/audit", id: "list-audit", tag: tagAccess, access: adminOnly, role: access.RoleAdmin, strictQuery: true,
 		summary: "List what administrators did, newest first",
 		description: "Each act with the key that did it, and the thing as it was before and after. An act is logged before it is done: " +
 			"one with `status` 0 had begun when its process ended. Reads of users' data and refused calls are among them, once a minute for the same key and thing. " +
 			"Kept for 400 days.",
 	}, func(ctx context.Context, _ *call, in *actsInput) (api.ListView[access.AdminActionView], error) {
-		return listOf((*access.AdminAction).View)(h.log.AdminActions(ctx, access.AdminActionFilter{Key: in.Key, Action: in.Action, Target: in.Target, Since: in.Since, Until: in.Until}, in.page()))
+		return listOf((*access.AdminAction).View)(log.AdminActions(ctx, access.AdminActionFilter{Key: in.Key, Action: in.Action, Target: in.Target, Since: in.Since, Until: in.Until}, in.page()))
 	})
-	register(h.routes, operation{
+	register(a, operation{
 		method: http.MethodGet, path: "/v1/audit/chain", id: "list-audit-chain", tag: tagAccess, access: adminOnly, role: access.RoleAdmin, strictQuery: true,
 		summary: "List the chain over the admin log, oldest first",
 		description: "A record for each time that an entry was written. `hash` is the SHA-256 of `prev` and `record`, so that no record can be changed without all " +
 			"that follow. Texts that an erasure may change are in `record` as digests: HMAC-SHA-256 under `salt`, which the erasure deletes.",
 	}, func(ctx context.Context, _ *call, in *struct{ PageQuery }) (api.ListView[access.ChainLinkView], error) {
-		return listOf((*access.ChainLink).View)(h.log.Chain(ctx, in.page()))
+		return listOf((*access.ChainLink).View)(log.Chain(ctx, in.page()))
 	})
-	register(h.routes, operation{
+	register(a, operation{
 		method: http.MethodGet, path: "/v1/audit/verification", id: "verify-audit", tag: tagAccess, access: adminOnly, role: access.RoleAdmin, strictQuery: true, long: true,
 		summary: "Say whether the admin log is whole",
 		description: "Reads the whole chain and compares each entry with it. An administrator of the database could write a chain afresh: keep `last` and `head` " +
@@ -305,7 +296,7 @@ func (h *adminLogHandlers) register() {
 		if err != nil {
 			return access.ChainReport{}, err
 		}
-		return h.log.VerifyLog(ctx, known)
+		return log.VerifyLog(ctx, known)
 	})
 }
 

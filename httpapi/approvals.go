@@ -179,44 +179,31 @@ func (discarded) Header() http.Header         { return http.Header{} }
 func (discarded) Write(p []byte) (int, error) { return len(p), nil }
 func (discarded) WriteHeader(int)             {}
 
-// approvalHandlers list what waits for a second person, and decide about it. No key with scopes
-// may call them.
-type approvalHandlers struct{ *routes }
-
 // decision is the body of a decision.
 type decision struct {
 	Why string `json:"why,omitempty" doc:"for other administrators, at most 200 characters"`
 }
 
-func (h *approvalHandlers) register() {
-	kept := h.seconds.kept
-	view := func(a *access.Approval) access.ApprovalView { return a.View(h.now()) }
-	one := func(method, below, id, summary, description string) operation {
-		return operation{
-			method: method, path: "/v1/approvals" + below, id: id, tag: tagAccess, access: adminOnly, role: access.RoleAdmin, unscoped: true,
-			summary: summary, description: description,
-		}
-	}
-	list := one(http.MethodGet, "", "list-approvals", "List acts that needed a second person, newest first", "Those of the last week.")
+// registerApprovals adds the routes that list what waits for a second person, and decide about it. No key with scopes
+// may call them.
+func registerApprovals(a *routes) {
+	kept := a.seconds.kept
+	view := func(is *access.Approval) access.ApprovalView { return is.View(a.now()) }
+	list := accessOperation(http.MethodGet, "/v1/approvals", "list-approvals", "List acts that needed a second person, newest first", "Those of the last week.")
 	list.strictQuery, list.personal = true, true
-	register(h.routes, list, func(ctx context.Context, _ *call, in *struct{ PageQuery }) (v api.ListView[access.ApprovalView], err error) {
-		all, err := kept.List(ctx)
-		if err != nil {
-			return v, err
-		}
-		page, err := pageOf(all, in.PageQuery, func(a *access.Approval) string { return a.ID })
-		return listOf(view)(page, err)
+	register(a, list, func(ctx context.Context, _ *call, in *struct{ PageQuery }) (api.ListView[access.ApprovalView], error) {
+		return pageOf(in.PageQuery, func(is *access.Approval) string { return is.ID }, view)(kept.List(ctx))
 	})
-	get := one(http.MethodGet, "/{id}", "get-approval", "Show an act that needs a second person", "With its path and body while it waits.")
+	get := accessOperation(http.MethodGet, "/v1/approvals/{id}", "get-approval", "Show an act that needs a second person", "With its path and body while it waits.")
 	get.personal = true
-	register(h.routes, get, func(ctx context.Context, _ *call, in *PathID) (access.ApprovalView, error) {
+	register(a, get, func(ctx context.Context, _ *call, in *PathID) (access.ApprovalView, error) {
 		return viewOf(view)(kept.Approval(ctx, in.ID))
 	})
-	approve := one(http.MethodPost, "/{id}/approve", "approve", "Approve an act, and do it",
+	approve := accessOperation(http.MethodPost, "/v1/approvals/{id}/approve", "approve", "Approve an act, and do it",
 		"By another key than the one that asked, of another name, that does not come from the same key or person. The act is done at once, in the name of the key that approves, and the answer says how. "+
 			"The admin log has both. An approved act is not done again.")
 	approve.example = `{"why":"checked with the bank"}`
-	change(h.routes, approve, func(ctx context.Context, c *call, in *PathID, d *decision) (outcomeView, error) {
+	change(a, approve, func(ctx context.Context, c *call, in *PathID, d *decision) (outcomeView, error) {
 		// The call is read first: the decision forgets it.
 		asked, err := kept.Approval(ctx, in.ID)
 		if err != nil {
@@ -226,17 +213,18 @@ func (h *approvalHandlers) register() {
 		if err != nil {
 			return outcomeView{}, err
 		}
-		status, err := h.approved(ctx, c, is, asked.Call)
+		status, err := a.approved(ctx, c, is, asked.Call)
 		if err != nil {
-			kept.Finish(ctx, is, problemStatus(err))
+			p := web.ProblemOf(err)
+			kept.Finish(ctx, is, p.StatusCode())
 			return outcomeView{}, err
 		}
 		kept.Finish(ctx, is, status)
 		return outcomeView{is.ID, is.State, status}, nil
 	})
-	reject := one(http.MethodPost, "/{id}/reject", "reject", "Reject an act", "The key that asked may do that too.")
+	reject := accessOperation(http.MethodPost, "/v1/approvals/{id}/reject", "reject", "Reject an act", "The key that asked may do that too.")
 	reject.example = `{"why":"twice the sum"}`
-	change(h.routes, reject, func(ctx context.Context, c *call, in *PathID, d *decision) (outcomeView, error) {
+	change(a, reject, func(ctx context.Context, c *call, in *PathID, d *decision) (outcomeView, error) {
 		is, err := kept.Decide(ctx, in.ID, deciderOf(c), false, d.Why)
 		if err != nil {
 			return outcomeView{}, err
@@ -248,12 +236,6 @@ func (h *approvalHandlers) register() {
 // deciderOf is the caller of a call as one who decides.
 func deciderOf(c *call) access.Decider {
 	return access.Decider{Key: c.caller.key, Name: c.caller.keyName, Origins: c.caller.origins}
-}
-
-// problemStatus is the status that an error is answered with.
-func problemStatus(err error) int {
-	p := web.ProblemOf(err)
-	return p.StatusCode()
 }
 
 // refundNeedsSecond tells refunds that bring what went back of a claim above the bound: many

@@ -39,9 +39,7 @@ type Campaigns interface {
 	// List returns campaigns, newest first: all, or those of a product; public leaves
 	// drafts out.
 	List(ctx context.Context, public bool, product string, page dibs.Page) (dibs.List[dibs.Campaign], error)
-	// CampaignView shows a campaign with what remains and its product; admin adds the
-	// fields that users must not see.
-	CampaignView(ctx context.Context, c *dibs.Campaign, admin bool) (api.CampaignView, error)
+	campaignViews
 	// Stats counts grants that are not settled yet, too. The refusals are those of this
 	// node.
 	Stats(ctx context.Context, id string) (api.StatsView, error)
@@ -64,7 +62,7 @@ type campaignHandlers struct {
 func (h *campaignHandlers) register() {
 	subject(h.routes, "/v1/campaigns/{id}", func(ctx context.Context, id string) (api.CampaignView, error) {
 		// The log stays in one language.
-		return h.show(ctx, false)(h.campaigns.Now(ctx, id))
+		return showCampaign(ctx, h.campaigns, false)(h.campaigns.Now(ctx, id))
 	})
 	register(h.routes, operation{
 		method: http.MethodGet, path: "/v1/campaigns", id: "list-campaigns", tag: tagCatalog, access: public, strictQuery: true,
@@ -106,7 +104,7 @@ func (h *campaignHandlers) register() {
 			method: http.MethodPost, path: "/v1/campaigns/{id}/" + action.verb, id: action.verb + "-campaign", tag: tagAdmin, access: adminOnly, role: access.RolePublisher,
 			summary: action.summary, description: "The same action again changes nothing and is no error.",
 		}, actionByID(func(ctx context.Context, id string) (api.CampaignView, error) {
-			return h.show(ctx, callOf(ctx).zh)(action.do(ctx, id))
+			return showCampaign(ctx, h.campaigns, callOf(ctx).zh)(action.do(ctx, id))
 		}))
 	}
 	register(h.routes, operation{
@@ -119,14 +117,21 @@ func (h *campaignHandlers) register() {
 	})
 }
 
-// show shows the campaign that a call returned, as administrators see it, in Chinese
+// campaignViews make views of campaigns.
+type campaignViews interface {
+	// CampaignView shows a campaign with what remains and its product; admin adds the
+	// fields that users must not see.
+	CampaignView(ctx context.Context, c *dibs.Campaign, admin bool) (api.CampaignView, error)
+}
+
+// showCampaign shows the campaign that a call returned, as administrators see it, in Chinese
 // when zh is set.
-func (h *campaignHandlers) show(ctx context.Context, zh bool) func(*dibs.Campaign, error) (api.CampaignView, error) {
+func showCampaign(ctx context.Context, views campaignViews, zh bool) func(*dibs.Campaign, error) (api.CampaignView, error) {
 	return func(c *dibs.Campaign, err error) (api.CampaignView, error) {
 		if err != nil {
 			return api.CampaignView{}, err
 		}
-		v, err := h.campaigns.CampaignView(ctx, c, true)
+		v, err := views.CampaignView(ctx, c, true)
 		return v.In(zh), err
 	}
 }
@@ -225,7 +230,7 @@ func (h *campaignHandlers) create(ctx context.Context, c *call, _ *struct{}, spe
 	if err == nil {
 		c.Header().Set("Location", "/v1/campaigns/"+campaign.ID)
 	}
-	return h.show(ctx, c.zh)(campaign, err)
+	return showCampaign(ctx, h.campaigns, c.zh)(campaign, err)
 }
 
 // publishBody says which version of a draft is meant.
@@ -234,7 +239,7 @@ type publishBody struct {
 }
 
 func (h *campaignHandlers) publish(ctx context.Context, c *call, in *PathID, body *publishBody) (api.CampaignView, error) {
-	return h.show(ctx, c.zh)(h.campaigns.PublishVersion(ctx, in.ID, body.Version))
+	return showCampaign(ctx, h.campaigns, c.zh)(h.campaigns.PublishVersion(ctx, in.ID, body.Version))
 }
 
 // isDraftOfRedPacket tells drafts whose publishing lets go of money: the sender's, or the platform's.
@@ -265,10 +270,7 @@ func (h *campaignHandlers) opensRedPacket(ctx context.Context, id string, body a
 		return false, nil
 	}
 	c, err := h.campaigns.Now(ctx, id)
-	if err != nil {
-		return false, err
-	}
-	return isOpenRedPacket(c) && mayPatch(callOf(ctx), c, p) == nil, nil
+	return err == nil && isOpenRedPacket(c) && mayPatch(callOf(ctx), c, p) == nil, err
 }
 
 // opens tells patches of who gets the money of a red packet, or how much of it one user may get.
@@ -290,7 +292,7 @@ func mayPatch(by *call, c *dibs.Campaign, p *dibs.CampaignPatch) error {
 // patch changes a campaign. What the caller may do, and do alone, is decided about the version that is changed: after a
 // publication in between, a patch of a draft is one of a published campaign.
 func (h *campaignHandlers) patch(ctx context.Context, c *call, in *PathID, patch *dibs.CampaignPatch) (api.CampaignView, error) {
-	return h.show(ctx, c.zh)(h.campaigns.PatchIf(ctx, in.ID, *patch, func(campaign *dibs.Campaign) error {
+	return showCampaign(ctx, h.campaigns, c.zh)(h.campaigns.PatchIf(ctx, in.ID, *patch, func(campaign *dibs.Campaign) error {
 		if err := mayPatch(c, campaign, patch); err != nil {
 			return err
 		}

@@ -253,9 +253,7 @@ func (h *claimHandler) register(to *routes) {
 // describeClaim documents the claim.
 func (d *document) describeClaim(op *operation) {
 	claim := func(description string, headers map[string]*huma.Param) *huma.Response {
-		return &huma.Response{Description: description, Headers: headers, Content: map[string]*huma.MediaType{
-			web.TypeJSON[0]: {Schema: d.schemas.Schema(reflect.TypeFor[api.ClaimView](), true, "")},
-		}}
+		return &huma.Response{Description: description, Headers: headers, Content: d.asJSON(reflect.TypeFor[api.ClaimView]())}
 	}
 	text := &huma.Schema{Type: huma.TypeString}
 	longestDevice := dibs.MaxDeviceLen

@@ -41,8 +41,6 @@ func claimView(c *call, claim *dibs.Claim) api.ClaimView {
 	return api.ClaimViewOf(claim)
 }
 
-func userView(c *dibs.Claim) api.ClaimView { return api.ClaimViewOf(c) }
-
 // rowView is a claim in an administrator's list: with its comment, without its events.
 func rowView(c *dibs.Claim) api.ClaimView {
 	v := api.ClaimViewOf(c)
@@ -60,7 +58,7 @@ type claimHandlers struct {
 func (h *claimHandlers) register() {
 	h.take.register(h.routes)
 	subject(h.routes, "/v1/claims/{id}", func(ctx context.Context, id string) (api.ClaimView, error) {
-		return viewOf(userView)(h.claims.Find(ctx, id))
+		return viewOf(api.ClaimViewOf)(h.claims.Find(ctx, id))
 	})
 	register(h.routes, operation{
 		method: http.MethodGet, path: "/v1/claims/{id}", id: "get-claim", personal: true, tag: tagUser, access: either,

@@ -1,6 +1,7 @@
 package httpapi
 
 import (
+	"cmp"
 	"context"
 	"log/slog"
 	"net/netip"
@@ -8,8 +9,8 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
-	"github.com/dibs-dev/dibs"
 	"github.com/dibs-dev/dibs/httpapi/internal/signin"
+	"github.com/dibs-dev/dibs/internal/faults"
 	"github.com/dibs-dev/dibs/internal/web"
 	"github.com/dibs-dev/dibs/tokens"
 
@@ -118,23 +119,13 @@ type People = signin.People
 
 // WithDefaults returns the config with every zero field set.
 func (c Config) WithDefaults() Config {
-	if c.Logger == nil {
-		c.Logger = slog.New(slog.DiscardHandler)
-	}
-	if c.MaxBody == 0 {
-		c.MaxBody = 64 << 10
-	}
-	if c.MaxAdminBody == 0 {
-		c.MaxAdminBody = 32 << 20
-	}
-	if c.Version == "" {
-		c.Version = "dev"
-	}
+	c.Logger = cmp.Or(c.Logger, slog.New(slog.DiscardHandler))
+	c.MaxBody = cmp.Or(c.MaxBody, 64<<10)
+	c.MaxAdminBody = cmp.Or(c.MaxAdminBody, 32<<20)
+	c.Version = cmp.Or(c.Version, "dev")
+	c.ProxyHeader = cmp.Or(c.ProxyHeader, web.ForwardedFor)
 	if c.Registry == nil {
 		c.Registry = newRegistry()
-	}
-	if c.ProxyHeader == "" {
-		c.ProxyHeader = web.ForwardedFor
 	}
 	if c.Now == nil {
 		c.Now = time.Now
@@ -149,26 +140,18 @@ func (c Config) WithDefaults() Config {
 // The error is *dibs.Error of InvalidRequest with a fault for each field. Starting is
 // refused: no fault is passed over.
 func (c Config) Validate() error {
-	var fs []dibs.Fault
-	must := func(ok bool, field, problem string) {
-		if !ok {
-			fs = append(fs, dibs.Fault{Field: field, Problem: dibs.Text{EN: problem}})
-		}
-	}
+	var fs faults.List
 	for _, name := range c.Services.missing() {
-		must(false, "/Services/"+name, "is required")
+		fs.Must(false, "/Services/"+name, "is required")
 	}
-	must(c.Users != nil || c.AllowDevTokens, "/JWTSecret", "is required, unless Users or AllowDevTokens is set")
-	must(c.ProxyHeader == web.ForwardedFor || c.ProxyHeader == web.Forwarded, "/ProxyHeader", "must be X-Forwarded-For or Forwarded")
+	fs.Must(c.Users != nil || c.AllowDevTokens, "/JWTSecret", "is required, unless Users or AllowDevTokens is set")
+	fs.Must(c.ProxyHeader == web.ForwardedFor || c.ProxyHeader == web.Forwarded, "/ProxyHeader", "must be X-Forwarded-For or Forwarded")
 	for _, o := range c.Origins {
 		problem := web.CheckOrigin(o)
-		must(problem == "", "/Origins", problem)
+		fs.Must(problem == "", "/Origins", problem)
 	}
 	// A claim with its longest members must fit.
-	must(c.MaxBody >= 1<<10, "/MaxBody", "must be at least 1024")
-	must(c.MaxAdminBody >= c.MaxBody, "/MaxAdminBody", "must be at least MaxBody")
-	if len(fs) > 0 {
-		return dibs.Invalid(fs...)
-	}
-	return nil
+	fs.Must(c.MaxBody >= 1<<10, "/MaxBody", "must be at least 1024")
+	fs.Must(c.MaxAdminBody >= c.MaxBody, "/MaxAdminBody", "must be at least MaxBody")
+	return fs.Err()
 }

@@ -15,6 +15,8 @@ import (
 	"github.com/dibs-dev/dibs/access"
 	"github.com/dibs-dev/dibs/httpapi/internal/sessions"
 	"github.com/dibs-dev/dibs/httpapi/internal/signin"
+	"github.com/dibs-dev/dibs/internal/faults"
+	"github.com/dibs-dev/dibs/internal/wait"
 	"github.com/dibs-dev/dibs/internal/web"
 	"github.com/dibs-dev/dibs/livestats"
 	site "github.com/dibs-dev/dibs/web"
@@ -227,10 +229,7 @@ func (h *sessionHandlers) signIn(ctx context.Context, c *call, body *sessionBody
 		return sessionView{}, err
 	}
 	h.pauses.Succeed(at)
-	address := ""
-	if at.IsValid() {
-		address = at.String()
-	}
+	address := web.AddressText(at)
 	kept, err := h.kept.Begin(ctx, key, h.now().Add(sessions.Lasts), address, c.request.UserAgent())
 	if err != nil {
 		return sessionView{}, err
@@ -274,7 +273,7 @@ type Meters interface {
 // its streams must not take the node's time.
 const maxWatchers = 200
 
-var errWatchers = &dibs.Error{Reason: dibs.Overloaded, Effect: dibs.EffectNone, RetryAfter: 5 * time.Second, Detail: dibs.Text{EN: "too many consoles watch at once", ZH: "同时观看的控制台过多"}}
+var errWatchers = faults.Busy(5*time.Second, dibs.Text{EN: "too many consoles watch at once", ZH: "同时观看的控制台过多"})
 
 // streams are the answers that go on: measures of campaigns, and rehearsals.
 // watchers is shared by both kinds of streams; nothing else changes while it serves.
@@ -285,28 +284,22 @@ type streams struct {
 	watchers atomic.Int64
 }
 
-// measureHandlers stream the numbers of campaigns.
-type measureHandlers struct {
-	*streams
-	campaigns Campaigns
-	meters    Meters
-}
-
-func (h *measureHandlers) register() {
-	h.stream(operation{
+// registerMeasures adds the routes that stream the numbers of campaigns.
+func registerMeasures(a *streams, campaigns Campaigns, meters Meters) {
+	a.stream(operation{
 		path: "/v1/campaigns/{id}/stats/stream", id: "stats-stream", tag: tagAdmin, summary: "Follow a campaign's numbers, once a second",
 		description: "Server-sent events named `measure`: the stats, rates per second by reason, what engine, journal and ledger say was granted, " +
 			"and latencies, all of them over all nodes. Refusals and latencies of the others are up to two seconds old.",
 	}, func(ctx context.Context, c *call, id string) error {
 		// Nothing is sent for a campaign that there is not.
-		if _, err := h.campaigns.Get(ctx, id); err != nil {
+		if _, err := campaigns.Get(ctx, id); err != nil {
 			return err
 		}
 		s, err := newStream(c)
 		if err != nil {
 			return err
 		}
-		return h.meters.Follow(ctx, id, func(m livestats.Measure) error {
+		return meters.Follow(ctx, id, func(m livestats.Measure) error {
 			m.Stats = m.Stats.In(c.zh)
 			return s.send("measure", m)
 		})
@@ -317,7 +310,7 @@ func (h *measureHandlers) register() {
 func (a *streams) stream(op operation, run func(ctx context.Context, c *call, id string) error) {
 	op.method, op.access = http.MethodGet, adminOnly
 	op.description = op.describe()
-	a.describePlain(&op, typeEvents[0])
+	a.describePlain(&op, web.TypeEvents[0])
 	a.handleInside("GET "+op.path, func(_ http.ResponseWriter, r *http.Request) {
 		c := callOf(r.Context())
 		if err := a.enter(c, &op, adminOnly); err != nil {
@@ -354,21 +347,14 @@ const keyLook = 5 * time.Second
 func (a *streams) endWith(ctx context.Context, c *call, op *operation, stop func()) {
 	// A session may end before its key does.
 	session := a.sessions.Speaking(c.request)
-	ticker := time.NewTicker(keyLook)
-	defer ticker.Stop()
-	for {
-		select {
-		case <-ticker.C:
-			_, err := a.auth.admit(c, adminOnly, op)
-			if err == nil && session != "" {
-				err = a.sessions.Check(ctx, session)
-			}
-			// While the ledger cannot tell, the stream goes on.
-			if errors.Is(err, &dibs.Error{Reason: dibs.Unauthenticated}) {
-				stop()
-				return
-			}
-		case <-ctx.Done():
+	for wait.Sleep(ctx, keyLook) {
+		_, err := a.auth.admit(c, adminOnly, op)
+		if err == nil && session != "" {
+			err = a.sessions.Check(ctx, session)
+		}
+		// While the ledger cannot tell, the stream goes on.
+		if errors.Is(err, &dibs.Error{Reason: dibs.Unauthenticated}) {
+			stop()
 			return
 		}
 	}
@@ -377,50 +363,26 @@ func (a *streams) endWith(ctx context.Context, c *call, op *operation, stop func
 // streamWrite is how long a client may take to accept an event.
 const streamWrite = 10 * time.Second
 
-// eventStream sends server-sent events to one client.
+// eventStream sends values as server-sent events to one client.
 // It is one goroutine's. After an error nothing more can be sent.
-type eventStream struct {
-	c  *call
-	rc *http.ResponseController
-}
+type eventStream struct{ *web.EventStream }
 
 // newStream begins a stream. An error means that nothing was sent.
-func newStream(c *call) (*eventStream, error) {
-	s := &eventStream{c, http.NewResponseController(c)}
-	// The server's deadlines are for requests that end.
-	if err := s.rc.SetReadDeadline(time.Time{}); err != nil {
-		return nil, err
+func newStream(c *call) (eventStream, error) {
+	s, err := web.NewEventStream(c, streamWrite)
+	if err == nil {
+		err = s.Send([]byte("retry: 2000\n\n"))
 	}
-	h := c.Header()
-	h["Content-Type"], h["Cache-Control"] = typeEvents, web.NoStore
-	// A proxy that gathers answers would keep events back.
-	h["X-Accel-Buffering"] = []string{"no"}
-	return s, s.write([]byte("retry: 2000\n\n"))
+	return eventStream{s}, err
 }
 
-var typeEvents = []string{"text/event-stream"}
-
 // send sends a value as an event.
-func (s *eventStream) send(event string, v any) error {
+func (s eventStream) send(event string, v any) error {
 	raw, err := json.Marshal(v)
 	if err != nil {
 		return err
 	}
-	return s.write([]byte("event: " + event + "\ndata: " + string(raw) + "\n\n"))
-}
-
-func (s *eventStream) write(b []byte) error {
-	if err := s.rc.SetWriteDeadline(time.Now().Add(streamWrite)); err != nil {
-		return err
-	}
-	if _, err := s.c.Write(b); err != nil {
-		return err
-	}
-	if err := s.rc.Flush(); err != nil {
-		return err
-	}
-	// Over HTTP/2 a deadline that passes ends the stream, though nothing is being written.
-	return s.rc.SetWriteDeadline(time.Time{})
+	return s.Send([]byte("event: " + event + "\ndata: " + string(raw) + "\n\n"))
 }
 
 // Rehearsals run rushes on campaigns of their own, as lab/rushes does.
@@ -514,10 +476,7 @@ func (h *rehearsalHandlers) register() {
 			"since the load takes what the machine has.",
 	}, func(ctx context.Context, c *call, _ *struct{}, req *RehearsalRequest) (RehearsalView, error) {
 		v, err := h.rehearsals.Start(ctx, *req)
-		if err == nil {
-			c.Header().Set("Location", "/v1/rehearsals/"+v.ID)
-		}
-		return v.in(c.zh), err
+		return v.in(c.zh), c.located("/v1/rehearsals/", v.ID, err)
 	})
 	register(h.routes, operation{
 		method: http.MethodGet, path: "/v1/rehearsals/{id}", id: "get-rehearsal", tag: tagOps, access: adminOnly,

@@ -67,16 +67,11 @@ func streamCSV[T any](ctx context.Context, log *slog.Logger, c *call, w io.Write
 		if err = rc.SetWriteDeadline(time.Now().Add(pageWrite)); err != nil {
 			break
 		}
+		rows := make([][]string, len(l.Items))
 		for i := range l.Items {
-			if err = out.Write(file.row(&l.Items[i])); err != nil {
-				break
-			}
+			rows[i] = file.row(&l.Items[i])
 		}
-		out.Flush()
-		if err == nil {
-			err = out.Error()
-		}
-		if err != nil || l.NextCursor == "" {
+		if err = out.WriteAll(rows); err != nil || l.NextCursor == "" {
 			break
 		}
 		l, err = read(dibs.Page{Limit: dibs.MaxPage, Cursor: l.NextCursor})

@@ -4,6 +4,7 @@ import (
 	"context"
 	"net/http"
 
+	"github.com/dibs-dev/dibs"
 	"github.com/dibs-dev/dibs/api"
 	"github.com/dibs-dev/dibs/events"
 )
@@ -33,31 +34,23 @@ type eventsView struct {
 // A row of the feed has up to 512 events, and a row is never divided.
 const maxEvents = 512
 
-// eventHandlers show events, and how far the sinks that take them are.
-type eventHandlers struct {
-	*routes
-	events Events
-}
-
-func (h *eventHandlers) register() {
-	register(h.routes, operation{
+// registerEvents adds the routes that show events, and how far the sinks that take them are.
+func registerEvents(a *routes, feed Events) {
+	register(a, operation{
 		method: http.MethodGet, path: "/v1/events", id: "list-events", personal: true, tag: tagEvents, access: adminOnly, strictQuery: true,
 		summary: "Follow what happens", description: "Events as sinks get them, of the last day at least: ask again with `after` of the answer.",
 	}, func(ctx context.Context, _ *call, in *eventsInput) (eventsView, error) {
-		items, after, err := h.events.Tail(ctx, in.After, maxEvents)
+		items, after, err := feed.Tail(ctx, in.After, maxEvents)
 		if items == nil {
 			items = []events.Event{}
 		}
 		return eventsView{items, after}, err
 	})
-	register(h.routes, operation{
+	register(a, operation{
 		method: http.MethodGet, path: "/v1/event-sinks", id: "list-event-sinks", tag: tagEvents, access: adminOnly,
 		summary: "Show how far each sink of the events is",
 	}, func(ctx context.Context, _ *call, _ *struct{}) (api.ListView[events.SinkView], error) {
-		sinks, err := h.events.Sinks(ctx)
-		if sinks == nil {
-			sinks = []events.SinkView{}
-		}
-		return api.ListView[events.SinkView]{Items: sinks}, err
+		sinks, err := feed.Sinks(ctx)
+		return listOf(itself[events.SinkView])(dibs.List[events.SinkView]{Items: sinks}, err)
 	})
 }

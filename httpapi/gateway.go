@@ -8,6 +8,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/dibs-dev/dibs"
+	"github.com/dibs-dev/dibs/internal/web"
 	"github.com/dibs-dev/dibs/tokens"
 )
 
@@ -58,26 +59,18 @@ func (h *gatewayHandlers) register() {
 		summary: "Open a WebSocket",
 		description: "Claims and results, and changes of campaigns, over one connection; docs/GATEWAY.md has the messages. " +
 			"The first message has the token, or the address a `ticket` of `POST /v1/ws-tickets`. Never put a token into the address.",
-	}, "application/json", func(w http.ResponseWriter, r *http.Request) {
-		c := callOf(r.Context())
-		if err := h.open(c, w, r); err != nil {
-			h.fail(c, err)
-		}
-	})
+	}, "application/json", h.open)
 	h.plain(operation{
 		method: http.MethodGet, path: "/v1/campaigns/{id}/events", id: "campaign-events", tag: tagGateway, access: open,
 		summary: "Follow a campaign, as server-sent events",
 		description: "Opens, pauses, reopens, sells out, ends, and what remains; docs/GATEWAY.md has the events. " +
 			"With `Last-Event-ID`, events that the client has seen are not sent again.",
-	}, "text/event-stream", func(w http.ResponseWriter, r *http.Request) {
-		c := callOf(r.Context())
+	}, web.TypeEvents[0], func(c *call, w http.ResponseWriter, r *http.Request) error {
 		err := h.stranger(c, r)
 		if err == nil {
 			err = h.gateway.Events(w, r, r.PathValue("id"), r.Header.Get("Last-Event-ID"), c.visitor(h.proxies))
 		}
-		if err != nil {
-			h.fail(c, err)
-		}
+		return err
 	})
 }
 

@@ -27,6 +27,12 @@ type PageQuery struct {
 	Cursor string `query:"cursor" maxLength:"1024" doc:"next_cursor of the page before"`
 }
 
+// idPage asks for a part of a list that belongs to the thing with the id.
+type idPage struct {
+	PathID
+	PageQuery
+}
+
 // A limit of 0 means the default; the service checks the cursor.
 func (p PageQuery) page() dibs.Page { return dibs.Page{Limit: p.Limit, Cursor: p.Cursor} }
 
@@ -38,10 +44,9 @@ func itself[T any](v *T) T { return *v }
 
 // viewOf shows the value that a call returned.
 func viewOf[T, V any](view func(*T) V) func(*T, error) (V, error) {
-	return func(v *T, err error) (V, error) {
+	return func(v *T, err error) (shown V, _ error) {
 		if err != nil {
-			var none V
-			return none, err
+			return shown, err
 		}
 		return view(v), nil
 	}

@@ -10,6 +10,7 @@ import (
 	"github.com/dibs-dev/dibs"
 	"github.com/dibs-dev/dibs/access"
 	"github.com/dibs-dev/dibs/api"
+	"github.com/dibs-dev/dibs/httpapi/internal/signin"
 )
 
 // KeyStore is what the handlers of API keys call. *dibs.Error of NotFound for an id
@@ -32,67 +33,61 @@ type KeyStore interface {
 
 const keyExample = `{"name":"payments","role":"publisher","scopes":{"campaigns":["phone-*"],"actions":["confirm-claim"]},"expires_at":"2027-12-01T00:00:00Z"}`
 
-// keyHandlers manage API keys. No key with scopes may call them: it could make one
+// registerKeys adds the routes that manage API keys. No key with scopes may call them: it could make one
 // without.
-type keyHandlers struct {
-	*routes
-	store KeyStore
-}
-
-func (h *keyHandlers) register() {
-	subject(h.routes, "/v1/keys/{id}", viewOfKey(h.store.Key))
-	one := func(method, below, id, summary, description string) operation {
-		return operation{
-			method: method, path: "/v1/keys" + below, id: id, tag: tagAccess, access: adminOnly, role: access.RoleAdmin, unscoped: true,
-			summary: summary, description: description,
-		}
+func registerKeys(a *routes, store KeyStore) {
+	get := func(ctx context.Context, id string) (access.KeyView, error) {
+		return viewOf((*access.APIKey).View)(store.Key(ctx, id))
 	}
-	create := one(http.MethodPost, "", "create-key", "Make an API key", "The answer has the key itself, `secret`, this once: a repeat by Idempotency-Key does not have it.")
+	subject(a, "/v1/keys/{id}", get)
+	create := accessOperation(http.MethodPost, "/v1/keys", "create-key", "Make an API key", "The answer has the key itself, `secret`, this once: a repeat by Idempotency-Key does not have it.")
 	create.status, create.example = http.StatusCreated, keyExample
-	change(h.routes, create, func(ctx context.Context, c *call, _ *struct{}, spec *access.KeySpec) (access.KeyView, error) {
-		if err := h.knownActions(spec.Scopes); err != nil {
+	change(a, create, func(ctx context.Context, c *call, _ *struct{}, spec *access.KeySpec) (access.KeyView, error) {
+		if err := a.knownActions(spec.Scopes); err != nil {
 			return access.KeyView{}, err
 		}
-		return h.made(c)(h.store.AddKey(ctx, *spec, c.caller.origins...))
+		return madeKey(c)(store.AddKey(ctx, *spec, c.caller.origins...))
 	})
-	list := one(http.MethodGet, "", "list-keys", "List API keys, newest first", "Revoked and expired ones too.")
+	list := accessOperation(http.MethodGet, "/v1/keys", "list-keys", "List API keys, newest first", "Revoked and expired ones too.")
 	list.strictQuery = true
-	register(h.routes, list, h.list)
-	register(h.routes, one(http.MethodGet, "/{id}", "get-key", "Show an API key", ""), byID(viewOfKey(h.store.Key)))
-	register(h.routes, one(http.MethodDelete, "/{id}", "revoke-key", "Revoke an API key", "At once on this node, within seconds on others. A repeat changes nothing."),
+	register(a, list, func(ctx context.Context, _ *call, in *struct{ PageQuery }) (api.ListView[access.KeyView], error) {
+		return pageOf(in.PageQuery, func(k *access.APIKey) string { return k.ID }, (*access.APIKey).View)(store.ListKeys(ctx))
+	})
+	register(a, accessOperation(http.MethodGet, "/v1/keys/{id}", "get-key", "Show an API key", ""), byID(get))
+	register(a, accessOperation(http.MethodDelete, "/v1/keys/{id}", "revoke-key", "Revoke an API key", "At once on this node, within seconds on others. A repeat changes nothing."),
 		func(ctx context.Context, _ *call, in *PathID) (access.KeyView, error) {
-			if err := h.store.RevokeKey(ctx, in.ID); err != nil {
+			if err := store.RevokeKey(ctx, in.ID); err != nil {
 				return access.KeyView{}, err
 			}
-			return viewOfKey(h.store.Key)(ctx, in.ID)
+			return get(ctx, in.ID)
 		})
-	rotate := one(http.MethodPost, "/{id}/rotate", "rotate-key", "Make a key in place of another one",
+	rotate := accessOperation(http.MethodPost, "/v1/keys/{id}/rotate", "rotate-key", "Make a key in place of another one",
 		"With the same name, role and scopes, and without an end. The old key is valid for `overlap` too, a day by default. "+
 			"Neither the key that asks nor one that it made can approve what the new key asks for, nor the other way round.")
 	rotate.status, rotate.example = http.StatusCreated, `{"overlap":"1h"}`
-	change(h.routes, rotate, func(ctx context.Context, c *call, in *PathID, r *access.KeyRotation) (access.KeyView, error) {
-		return h.made(c)(h.store.RotateKey(ctx, in.ID, *r, c.caller.origins...))
+	change(a, rotate, func(ctx context.Context, c *call, in *PathID, r *access.KeyRotation) (access.KeyView, error) {
+		return madeKey(c)(store.RotateKey(ctx, in.ID, *r, c.caller.origins...))
 	})
 }
 
 // knownActions refuses scopes that name no operation of this API: the key could do nothing, and
 // its holder would learn that with the first call.
-func (h *keyHandlers) knownActions(s *access.Scopes) error {
+func (a *routes) knownActions(s *access.Scopes) error {
 	if s == nil {
 		return nil
 	}
 	for _, id := range s.Actions {
-		if dibs.ValidID(id) && !h.ids[id] {
+		if dibs.ValidID(id) && !a.ids[id] {
 			return dibs.Invalid(dibs.Fault{Field: "/scopes/actions", Problem: dibs.Textf("%q is no operation of /openapi.json", "/openapi.json 中没有操作 %q", id)})
 		}
 	}
 	return nil
 }
 
-// made shows a key that was made, with its secret.
+// madeKey shows a key that was made, with its secret.
 // The secret is shown here and nowhere else: neither the log nor the remembered
 // answer has it.
-func (h *keyHandlers) made(c *call) func(*access.APIKey, string, error) (access.KeyView, error) {
+func madeKey(c *call) func(*access.APIKey, string, error) (access.KeyView, error) {
 	return func(k *access.APIKey, secret string, err error) (access.KeyView, error) {
 		if err != nil {
 			return access.KeyView{}, err
@@ -104,24 +99,7 @@ func (h *keyHandlers) made(c *call) func(*access.APIKey, string, error) (access.
 	}
 }
 
-// viewOfKey shows the key that a call returns.
-func viewOfKey(get func(context.Context, string) (*access.APIKey, error)) func(context.Context, string) (access.KeyView, error) {
-	return func(ctx context.Context, id string) (access.KeyView, error) {
-		return viewOf((*access.APIKey).View)(get(ctx, id))
-	}
-}
-
 var errNoPage = dibs.Invalid(dibs.Fault{Field: "/cursor", Problem: dibs.Text{EN: "is not one of this list", ZH: "不属于此列表"}})
-
-// list shows a page of the keys, of which there are few; revoked ones stay in the list.
-func (h *keyHandlers) list(ctx context.Context, _ *call, in *struct{ PageQuery }) (v api.ListView[access.KeyView], err error) {
-	keys, err := h.store.ListKeys(ctx)
-	if err != nil {
-		return v, err
-	}
-	page, err := pageOf(keys, in.PageQuery, func(k *access.APIKey) string { return k.ID })
-	return listOf((*access.APIKey).View)(page, err)
-}
 
 // Revocations is what the handlers of revoked tokens call. *dibs.Error of NotFound for an id
 // without a revocation.
@@ -136,63 +114,41 @@ type Revocations interface {
 	Allow(ctx context.Context, id string) error
 }
 
-// revocationHandlers end tokens of users before their time.
-type revocationHandlers struct {
-	*routes
-	revocations Revocations
-}
-
-func (h *revocationHandlers) register() {
+// registerRevocations adds the routes that end tokens of users before their time.
+func registerRevocations(a *routes, revocations Revocations) {
 	get := func(ctx context.Context, id string) (access.RevocationView, error) {
-		return viewOf((*access.Revocation).View)(h.revocations.Revocation(ctx, id))
+		return viewOf((*access.Revocation).View)(revocations.Revocation(ctx, id))
 	}
-	subject(h.routes, "/v1/token-revocations/{id}", get)
-	one := func(method, below, id, summary, description string) operation {
-		return operation{
-			method: method, path: "/v1/token-revocations" + below, id: id, tag: tagAccess, access: adminOnly, role: access.RoleAdmin, unscoped: true,
-			summary: summary, description: description,
-		}
-	}
-	create := one(http.MethodPost, "", "revoke-token", "Revoke tokens of users", "One token by its `jti`, or all of a user that were issued up to now. "+
+	subject(a, "/v1/token-revocations/{id}", get)
+	create := accessOperation(http.MethodPost, "/v1/token-revocations", "revoke-token", "Revoke tokens of users", "One token by its `jti`, or all of a user that were issued up to now. "+
 		"They are refused at once on this node, and within a second on others; open WebSockets are closed.")
 	create.status, create.example = http.StatusCreated, `{"user_id":"42","why":"the account was taken over"}`
-	change(h.routes, create, func(ctx context.Context, c *call, _ *struct{}, spec *access.RevocationSpec) (access.RevocationView, error) {
-		r, err := h.revocations.Revoke(ctx, *spec)
+	change(a, create, func(ctx context.Context, c *call, _ *struct{}, spec *access.RevocationSpec) (access.RevocationView, error) {
+		r, err := revocations.Revoke(ctx, *spec)
 		if err != nil {
 			return access.RevocationView{}, err
 		}
 		c.Header().Set("Location", "/v1/token-revocations/"+r.ID)
 		return r.View(), nil
 	})
-	list := one(http.MethodGet, "", "list-token-revocations", "List revoked tokens, newest first", "Revocations are forgotten at `expires_at`.")
+	list := accessOperation(http.MethodGet, "/v1/token-revocations", "list-token-revocations", "List revoked tokens, newest first", "Revocations are forgotten at `expires_at`.")
 	list.strictQuery, list.personal = true, true
-	register(h.routes, list, func(ctx context.Context, _ *call, in *struct{ PageQuery }) (v api.ListView[access.RevocationView], err error) {
-		all, err := h.revocations.List(ctx)
-		if err != nil {
-			return v, err
-		}
-		page, err := pageOf(all, in.PageQuery, func(r *access.Revocation) string { return r.ID })
-		return listOf((*access.Revocation).View)(page, err)
+	register(a, list, func(ctx context.Context, _ *call, in *struct{ PageQuery }) (api.ListView[access.RevocationView], error) {
+		return pageOf(in.PageQuery, func(r *access.Revocation) string { return r.ID }, (*access.Revocation).View)(revocations.List(ctx))
 	})
-	register(h.routes, one(http.MethodDelete, "/{id}", "allow-token", "Take a revocation back", "The tokens are valid again, until they end by themselves."),
+	register(a, accessOperation(http.MethodDelete, "/v1/token-revocations/{id}", "allow-token", "Take a revocation back", "The tokens are valid again, until they end by themselves."),
 		func(ctx context.Context, _ *call, in *PathID) (access.RevocationView, error) {
 			v, err := get(ctx, in.ID)
 			if err != nil {
 				return v, err
 			}
-			return v, h.revocations.Allow(ctx, in.ID)
+			return v, revocations.Allow(ctx, in.ID)
 		})
 }
 
 // Sessions keeps the sessions of the console. *dibs.Error of NotFound for an id without one.
 type Sessions interface {
-	// Pend keeps a person for a command line until then, and returns the code that names them.
-	Pend(ctx context.Context, is access.Person, challenge string, until time.Time) (code string, err error)
-	// TakePending returns the person of a code, once. *dibs.Error of Unauthenticated.
-	TakePending(ctx context.Context, code, challenge string, at time.Time) (access.Person, error)
-	// SignIn begins a session of a person, with a key that ends with it. *dibs.Error of
-	// Unauthenticated for an ID that was used before.
-	SignIn(ctx context.Context, in access.SignIn) (k *access.APIKey, secret string, is *access.Session, err error)
+	signin.Sessions
 	// Begin notes a session of a key that lasts until then, or as long as the key.
 	Begin(ctx context.Context, k *access.APIKey, until time.Time, address, agent string) (*access.Session, error)
 	// Check returns nil for a session that lasts; *dibs.Error of Unauthenticated for one that
@@ -212,22 +168,17 @@ func (h *sessionHandlers) registerList() {
 	register(h.routes, operation{
 		method: http.MethodGet, path: path, id: "list-sessions", tag: tagAccess, access: adminOnly, strictQuery: true,
 		summary: "List sessions of the console, newest first", description: "Those of the key that asks; of all keys for a key of the role admin without scopes.",
-	}, func(ctx context.Context, c *call, in *struct{ PageQuery }) (v api.ListView[access.ConsoleSessionView], err error) {
+	}, func(ctx context.Context, c *call, in *struct{ PageQuery }) (api.ListView[access.ConsoleSessionView], error) {
 		of := c.caller.key
 		if c.seesAllSessions() {
 			of = ""
 		}
-		all, err := h.kept.List(ctx, of)
-		if err != nil {
-			return v, err
-		}
-		page, err := pageOf(all, in.PageQuery, func(s *access.Session) string { return s.ID })
 		mine, _ := h.sessions.Of(c.request)
-		return listOf(func(s *access.Session) access.ConsoleSessionView {
+		return pageOf(in.PageQuery, func(s *access.Session) string { return s.ID }, func(s *access.Session) access.ConsoleSessionView {
 			v := s.View()
 			v.Current = s.ID == mine.ID
 			return v
-		})(page, err)
+		})(h.kept.List(ctx, of))
 	})
 	register(h.routes, operation{
 		method: http.MethodDelete, path: path + "/{id}", id: "end-session", tag: tagAccess, access: adminOnly, role: access.RoleViewer,
@@ -251,19 +202,21 @@ func (c *call) seesAllSessions() bool {
 	return c.caller.role.May(access.RoleAdmin) && c.caller.scopes.Empty()
 }
 
-// pageOf is a page of a list that is read as a whole; the cursor is the last item's id.
-func pageOf[T any](all []T, q PageQuery, id func(*T) string) (dibs.List[T], error) {
-	if q.Cursor != "" {
-		at := slices.IndexFunc(all, func(item T) bool { return id(&item) == q.Cursor })
-		// The item is of another list, or gone.
-		if at < 0 {
-			return dibs.List[T]{}, errNoPage
+// pageOf shows a page of a list that a call returned as a whole; the cursor is the last item's id.
+func pageOf[T, V any](q PageQuery, id func(*T) string, view func(*T) V) func([]T, error) (api.ListView[V], error) {
+	return func(all []T, err error) (api.ListView[V], error) {
+		if err == nil && q.Cursor != "" {
+			at := slices.IndexFunc(all, func(item T) bool { return id(&item) == q.Cursor })
+			// The item is of another list, or gone.
+			if at < 0 {
+				return api.ListView[V]{}, errNoPage
+			}
+			all = all[at+1:]
 		}
-		all = all[at+1:]
+		page := dibs.List[T]{Items: all}
+		if limit := cmp.Or(q.Limit, dibs.DefaultPage); len(all) > limit {
+			page = dibs.List[T]{Items: all[:limit], NextCursor: id(&all[limit-1])}
+		}
+		return listOf(view)(page, err)
 	}
-	page := dibs.List[T]{Items: all}
-	if limit := cmp.Or(q.Limit, dibs.DefaultPage); len(all) > limit {
-		page = dibs.List[T]{Items: all[:limit], NextCursor: id(&all[limit-1])}
-	}
-	return page, nil
 }

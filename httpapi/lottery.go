@@ -88,12 +88,7 @@ func (h *lotteryHandlers) register() {
 	h.plain(operation{
 		method: http.MethodGet, path: path + "/entries", id: "lottery-entries", tag: tagGates, access: open, counted: true,
 		summary: "The closed list of a lottery", description: "A hash a line, in ascending order. The SHA-256 of it is `list_hash`.",
-	}, typeText, func(_ http.ResponseWriter, r *http.Request) {
-		c := callOf(r.Context())
-		if err := h.entries(c); err != nil {
-			h.fail(c, err)
-		}
-	})
+	}, typeText, func(c *call, _ http.ResponseWriter, _ *http.Request) error { return h.entries(c) })
 }
 
 func (h *lotteryHandlers) enter(ctx context.Context, c *call, in *PathID, _ *noBody) (gate.EntryView, error) {

@@ -52,7 +52,10 @@ func newMetrics(r *prometheus.Registry, others ...prometheus.Collector) (*metric
 			return nil, err
 		}
 	}
-	m.claims.resolve(claims)
+	for i := range m.claims.outcomes {
+		m.claims.outcomes[i] = claims.WithLabelValues(dibs.Reason(i).String())
+	}
+	m.claims.replayed = claims.WithLabelValues("replayed")
 	return m, nil
 }
 
@@ -60,13 +63,6 @@ func newMetrics(r *prometheus.Registry, others ...prometheus.Collector) (*metric
 type claimTimes struct {
 	outcomes [dibs.ReasonCount]prometheus.Observer
 	replayed prometheus.Observer
-}
-
-func (c *claimTimes) resolve(v *prometheus.HistogramVec) {
-	for i := range c.outcomes {
-		c.outcomes[i] = v.WithLabelValues(dibs.Reason(i).String())
-	}
-	c.replayed = v.WithLabelValues("replayed")
 }
 
 // observe counts the answer to a claim that came at start.

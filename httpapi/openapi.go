@@ -170,7 +170,7 @@ func (d *document) finish(op *operation) {
 	if op.second != nil && op.status != http.StatusAccepted {
 		target.Responses["202"] = &huma.Response{
 			Description: "It waits for a second person, where the server is set to ask for one",
-			Content:     map[string]*huma.MediaType{web.TypeJSON[0]: {Schema: d.schemas.Schema(reflect.TypeFor[pendingView](), true, "")}},
+			Content:     d.asJSON(reflect.TypeFor[pendingView]()),
 		}
 	}
 	if op.body == nil || op.body == reflect.TypeFor[noBody]() {
@@ -225,24 +225,20 @@ func (d *document) problem(description string) *huma.Response {
 
 // answers documents a value that an operation answers with.
 func (d *document) answers(value reflect.Type) *huma.Response {
-	return &huma.Response{Content: map[string]*huma.MediaType{web.TypeJSON[0]: {Schema: d.schemas.Schema(value, true, "")}}}
+	return &huma.Response{Content: d.asJSON(value)}
+}
+
+// asJSON is a body of JSON.
+func (d *document) asJSON(value reflect.Type) map[string]*huma.MediaType {
+	return map[string]*huma.MediaType{web.TypeJSON[0]: {Schema: d.schemas.Schema(value, true, "")}}
 }
 
 // security is the access as the document states it.
 func (a callers) security() []map[string][]string {
 	user, admin := map[string][]string{apidocs.SchemeUser: {}}, map[string][]string{apidocs.SchemeKey: {}}
-	switch a {
-	case public:
-		return []map[string][]string{{}, admin}
-	case userOnly:
-		return []map[string][]string{user}
-	case adminOnly:
-		return []map[string][]string{admin}
-	case either:
-		return []map[string][]string{user, admin}
-	default:
-		return []map[string][]string{}
-	}
+	return map[callers][]map[string][]string{
+		open: {}, public: {{}, admin}, userOnly: {user}, adminOnly: {admin}, either: {user, admin},
+	}[a]
 }
 
 // describePlain documents a route whose handler is not huma's.
@@ -264,9 +260,7 @@ func (d *document) describePlain(op *operation, contentType string) {
 // describeUpload documents a route whose body is a CSV file, and whose answer is a T.
 func describeUpload[T any](d *document, op *operation) {
 	rs := op.problems(d)
-	rs["200"] = &huma.Response{Description: "Imported", Content: map[string]*huma.MediaType{
-		web.TypeJSON[0]: {Schema: d.schemas.Schema(reflect.TypeFor[T](), true, "")},
-	}}
+	rs["200"] = &huma.Response{Description: "Imported", Content: d.asJSON(reflect.TypeFor[T]())}
 	rs["413"] = d.problem("The file is too large")
 	if op.method == http.MethodPost {
 		// A POST adds to what is there, a PUT replaces it.
@@ -288,12 +282,13 @@ func describeUpload[T any](d *document, op *operation) {
 // may also be null, and so may prices and the time to pay, which the Go types cannot
 // say.
 // The document is made once; an error is a fault of the program and ends its start.
-func (d *document) JSON() (doc map[string]any, raw []byte, err error) {
-	if raw, err = json.Marshal(d.huma.OpenAPI()); err != nil {
-		return nil, nil, err
+func (d *document) JSON() (doc map[string]any, err error) {
+	raw, err := json.Marshal(d.huma.OpenAPI())
+	if err == nil {
+		err = json.Unmarshal(raw, &doc)
 	}
-	if err = json.Unmarshal(raw, &doc); err != nil {
-		return nil, nil, err
+	if err != nil {
+		return nil, err
 	}
 	schemas := doc["components"].(map[string]any)["schemas"].(map[string]any)
 	// huma registers these schemas, and the document names none of them.
@@ -312,8 +307,15 @@ func (d *document) JSON() (doc map[string]any, raw []byte, err error) {
 			}
 		}
 	}
-	raw, err = json.MarshalIndent(doc, "", " ")
-	return doc, raw, err
+	return doc, nil
+}
+
+// served is a document as it is served, and its page for people.
+func (d *document) served(doc map[string]any) (raw, page []byte, err error) {
+	if raw, err = json.MarshalIndent(doc, "", " "); err == nil {
+		page, err = apidocs.Render(doc, d.examples)
+	}
+	return raw, page, err
 }
 
 // inputSchemas are the bodies that callers send.
@@ -344,21 +346,17 @@ func (a *routes) serveDocument() error {
 	docs := operation{method: http.MethodGet, path: "/docs", id: "docs", tag: tagOps, access: open, summary: "This document for people"}
 	a.describePlain(&document, web.TypeJSON[0])
 	a.describePlain(&docs, web.TypeHTML[0])
-	doc, raw, err := a.JSON()
+	doc, err := a.JSON()
 	if err != nil {
 		return fmt.Errorf("document: %w", err)
 	}
-	page, err := apidocs.Render(doc, a.examples)
+	raw, page, err := a.served(doc)
 	if err != nil {
 		return fmt.Errorf("document: %w", err)
 	}
 	// The address for users alone does not say which version of dibs runs.
 	doc["info"].(map[string]any)["version"] = apiVersion
-	rawOutside, err := json.MarshalIndent(doc, "", " ")
-	if err != nil {
-		return fmt.Errorf("document: %w", err)
-	}
-	pageOutside, err := apidocs.Render(doc, a.examples)
+	rawOutside, pageOutside, err := a.served(doc)
 	if err != nil {
 		return fmt.Errorf("document: %w", err)
 	}

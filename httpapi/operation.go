@@ -70,6 +70,14 @@ type operation struct {
 	strictQuery bool
 }
 
+// accessOperation is one about who may do what, for a key of the role admin without scopes.
+func accessOperation(method, path, id, summary, description string) operation {
+	return operation{
+		method: method, path: path, id: id, tag: tagAccess, access: adminOnly, role: access.RoleAdmin, unscoped: true,
+		summary: summary, description: description,
+	}
+}
+
 // noBody is the body of an action that has no parameters.
 type noBody struct{}
 
@@ -132,6 +140,14 @@ type callKey struct{}
 func callOf(ctx context.Context) *call {
 	c, _ := ctx.Value(callKey{}).(*call)
 	return c
+}
+
+// located says where that is which was made, unless err says why it was not.
+func (c *call) located(path, id string, err error) error {
+	if err == nil {
+		c.Header().Set("Location", path+id)
+	}
+	return err
 }
 
 // replayed says in the answer that an earlier request had it first.

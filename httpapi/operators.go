@@ -9,6 +9,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
 	"github.com/dibs-dev/dibs"
+	"github.com/dibs-dev/dibs/internal/faults"
 	"github.com/dibs-dev/dibs/internal/web"
 
 	"github.com/dibs-dev/dibs/access"
@@ -73,10 +74,7 @@ type operationHandlers struct {
 // maxVerifications is how many comparisons a node makes at a time: each reads all that was ever claimed.
 const maxVerifications = 2
 
-var errVerifications = &dibs.Error{
-	Reason: dibs.Overloaded, Effect: dibs.EffectNone, RetryAfter: 30 * time.Second,
-	Detail: dibs.Textf("this node compares engine and ledger %d times already", "该节点正在进行 %d 次引擎与账本的比对", maxVerifications),
-}
+var errVerifications = faults.Busy(30*time.Second, dibs.Textf("this node compares engine and ledger %d times already", "该节点正在进行 %d 次引擎与账本的比对", maxVerifications))
 
 // mayVerify takes one of the places for comparisons; done gives it back.
 func (h *operationHandlers) mayVerify() (done func(), err error) {
@@ -217,38 +215,33 @@ type DiagnosisView struct {
 // then.
 const examineWithin = 30 * time.Second
 
-// diagnosisHandlers show settings and findings to administrators without scopes:
+// registerDiagnosis adds the routes that show settings and findings to administrators without scopes:
 // both are about all that the server does. examining has a place for the one
 // examination that runs at a time, since each of them tries the databases.
-type diagnosisHandlers struct {
-	*routes
-	diagnosis Diagnosis
-	examining chan struct{}
-}
-
-func (h *diagnosisHandlers) register() {
+func registerDiagnosis(a *routes, diagnosis Diagnosis) {
+	examining := make(chan struct{}, 1)
 	about := func(path, id, summary, description string) operation {
 		return operation{
 			method: http.MethodGet, path: path, id: id, tag: tagOps, access: adminOnly, role: access.RoleAdmin, unscoped: true,
 			summary: summary, description: description,
 		}
 	}
-	register(h.routes, about("/v1/settings", "list-settings", "Show every effective setting and its source", "Of the node that answers. Secrets are masked, as `dibs config show` does."),
+	register(a, about("/v1/settings", "list-settings", "Show every effective setting and its source", "Of the node that answers. Secrets are masked, as `dibs config show` does."),
 		func(context.Context, *call, *struct{}) (api.ListView[SettingView], error) {
-			return api.ListView[SettingView]{Items: h.diagnosis.Settings()}, nil
+			return api.ListView[SettingView]{Items: diagnosis.Settings()}, nil
 		})
-	register(h.routes, about("/v1/doctor", "examine", "Examine everything that the server depends on",
+	register(a, about("/v1/doctor", "examine", "Examine everything that the server depends on",
 		"Settings, machine, engine and ledger of the node that answers, as `dibs doctor` does. One examination runs at a time."),
 		func(ctx context.Context, _ *call, _ *struct{}) (v api.ListView[DiagnosisView], err error) {
 			ctx, cancel := context.WithTimeout(ctx, examineWithin)
 			defer cancel()
 			select {
-			case h.examining <- struct{}{}:
-				defer func() { <-h.examining }()
+			case examining <- struct{}{}:
+				defer func() { <-examining }()
 			case <-ctx.Done():
 				return v, dibs.Unavail(dibs.EffectNone, ctx.Err())
 			}
-			v.Items = h.diagnosis.Examine(ctx)
+			v.Items = diagnosis.Examine(ctx)
 			return v, nil
 		})
 }

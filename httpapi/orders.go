@@ -105,11 +105,11 @@ func (h *orderHandlers) register() {
 // is searched, which gets them a moment later.
 func (h *orderHandlers) mine(ctx context.Context, c *call, in *myOrders) (api.ListView[api.ClaimView], error) {
 	if in.OrderQuery == (OrderQuery{}) {
-		return listOf(userView)(h.orders.OfUser(ctx, c.caller.user, in.page()))
+		return listOf(api.ClaimViewOf)(h.orders.OfUser(ctx, c.caller.user, in.page()))
 	}
 	q := in.query()
 	q.UserID = c.caller.user
-	return listOf(userView)(h.orders.List(ctx, q, in.page()))
+	return listOf(api.ClaimViewOf)(h.orders.List(ctx, q, in.page()))
 }
 
 func (h *orderHandlers) search(ctx context.Context, c *call, in *allOrders) (api.ListView[api.ClaimView], error) {

@@ -24,7 +24,10 @@ func (h *pageHandlers) register() {
 		summary: "A campaign's page: press, or red-packet rain",
 		description: "In English and Chinese, with a countdown by the server's clock, and nothing from other servers. `?v=` with the campaign's " +
 			"`version` is an address that may be kept for good; any other version leads to the current one.",
-	}, web.TypeHTML[0], h.unknown)
+	}, web.TypeHTML[0], func(_ *call, w http.ResponseWriter, r *http.Request) error {
+		h.unknown(w, r)
+		return nil
+	})
 	home := operation{
 		method: http.MethodGet, path: "/", id: "home-page", tag: tagPages, access: open,
 		summary: "The storefront where there is one, else a page that leads on",
@@ -36,7 +39,11 @@ func (h *pageHandlers) register() {
 			h.fail(callOf(r.Context()), noRoute)
 		}
 	})
-	h.registerConsole()
+	console := operation{
+		method: http.MethodGet, path: "/console/", id: "console-page", tag: tagPages, access: open, summary: "The console, at each of its addresses",
+	}
+	h.describePlain(&console, web.TypeHTML[0])
+	h.handleInside("GET /console/{path...}", h.page(h.site.Console, []string{"no-cache"}))
 }
 
 // page serves a page that is made anew for each request.
@@ -51,15 +58,6 @@ func (h *pageHandlers) page(render func() ([]byte, error), keep []string) http.H
 		w.Header()["Cache-Control"] = keep
 		h.site.Send(w, r, body)
 	}
-}
-
-// registerConsole adds the console's page, where administrators are served.
-func (h *pageHandlers) registerConsole() {
-	console := operation{
-		method: http.MethodGet, path: "/console/", id: "console-page", tag: tagPages, access: open, summary: "The console, at each of its addresses",
-	}
-	h.describePlain(&console, web.TypeHTML[0])
-	h.handleInside("GET /console/{path...}", h.page(h.site.Console, []string{"no-cache"}))
 }
 
 // forPeople reports whether a problem is to be a page: the request prefers HTML, and its

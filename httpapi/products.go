@@ -27,42 +27,34 @@ const productExample = `{"id":"phone-x","name":"Phone X","price":{"amount":99900
 
 func productView(p *dibs.Product) api.ProductView { return api.ProductViewOf(p, true) }
 
-// productHandlers show and change products.
-type productHandlers struct {
-	*routes
-	products Products
-}
-
-func (h *productHandlers) register() {
+// registerProducts adds the routes that show and change products.
+func registerProducts(a *routes, products Products) {
 	get := func(ctx context.Context, id string) (api.ProductView, error) {
-		return viewOf(productView)(h.products.Get(ctx, id))
+		return viewOf(productView)(products.Get(ctx, id))
 	}
-	subject(h.routes, "/v1/products/{id}", get)
-	checkedChange(h.routes, operation{
+	subject(a, "/v1/products/{id}", get)
+	checkedChange(a, operation{
 		method: http.MethodPost, path: "/v1/products", id: "create-product", tag: tagProducts, access: adminOnly, role: access.RoleEditor, status: http.StatusCreated,
 		summary: "Create a product", example: productExample,
 	}, func(spec *dibs.ProductSpec) error { _, err := spec.Product(time.Now()); return err },
 		func(ctx context.Context, c *call, _ *struct{}, spec *dibs.ProductSpec) (api.ProductView, error) {
-			v, err := viewOf(productView)(h.products.Create(ctx, *spec))
-			if err == nil {
-				c.Header().Set("Location", "/v1/products/"+v.ID)
-			}
-			return v, err
+			v, err := viewOf(productView)(products.Create(ctx, *spec))
+			return v, c.located("/v1/products/", v.ID, err)
 		})
-	register(h.routes, operation{
+	register(a, operation{
 		method: http.MethodGet, path: "/v1/products", id: "list-products", tag: tagProducts, access: adminOnly,
 		summary: "List products by id", strictQuery: true,
 	}, func(ctx context.Context, _ *call, in *struct{ PageQuery }) (api.ListView[api.ProductView], error) {
-		return listOf(productView)(h.products.List(ctx, in.page()))
+		return listOf(productView)(products.List(ctx, in.page()))
 	})
-	register(h.routes, operation{
+	register(a, operation{
 		method: http.MethodGet, path: "/v1/products/{id}", id: "get-product", tag: tagProducts, access: adminOnly,
 		summary: "Show a product",
 	}, byID(get))
-	change(h.routes, operation{
+	change(a, operation{
 		method: http.MethodPatch, path: "/v1/products/{id}", id: "patch-product", tag: tagProducts, access: adminOnly, role: access.RoleEditor,
 		summary: "Change a product", description: "Fields that are absent stay; null takes an optional field away. A product that is `off_sale` takes no regular order, and no campaign of it is published.", example: `{"name":"Phone X, 256 GB"}`,
 	}, func(ctx context.Context, _ *call, in *PathID, patch *dibs.ProductPatch) (api.ProductView, error) {
-		return viewOf(productView)(h.products.Patch(ctx, in.ID, *patch))
+		return viewOf(productView)(products.Patch(ctx, in.ID, *patch))
 	})
 }

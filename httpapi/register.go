@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"maps"
 	"net/http"
 	"reflect"
 	"slices"
@@ -16,6 +17,7 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 
 	"github.com/dibs-dev/dibs"
+	"github.com/dibs-dev/dibs/internal/faults"
 	"github.com/dibs-dev/dibs/internal/web"
 )
 
@@ -89,10 +91,7 @@ const headerKeyExpires = "Dibs-Key-Expires"
 // arrives, and then a transaction of the ledger.
 const maxImports = 4
 
-var errImports = &dibs.Error{
-	Reason: dibs.Overloaded, Effect: dibs.EffectNone, RetryAfter: 5 * time.Second,
-	Detail: dibs.Textf("this node imports %d files already", "该节点正在导入 %d 个文件", maxImports),
-}
+var errImports = faults.Busy(5*time.Second, dibs.Textf("this node imports %d files already", "该节点正在导入 %d 个文件", maxImports))
 
 // enter finds the caller of a call, or says why the caller may not use the route; the
 // admin log has that, too.
@@ -145,17 +144,14 @@ func (op *operation) refuseTwice(r *http.Request) error {
 	if r.URL.RawQuery == "" || len(op.single) == 0 {
 		return nil
 	}
-	var fs []dibs.Fault
+	var fs faults.List
 	given := r.URL.Query()
 	for _, name := range op.single {
 		if len(given[name]) > 1 {
 			fs = append(fs, givenTwice(name))
 		}
 	}
-	if len(fs) > 0 {
-		return dibs.Invalid(fs...)
-	}
-	return nil
+	return fs.Err()
 }
 
 // givenTwice is the fault of a parameter that may be there once.
@@ -239,16 +235,10 @@ func readNulls(op *operation, value, body any) error {
 		return nil
 	}
 	members, _ := value.(map[string]any)
-	var names []string
-	for name, v := range members {
-		if v == nil {
-			names = append(names, name)
-		}
-	}
+	names := slices.DeleteFunc(slices.Sorted(maps.Keys(members)), func(name string) bool { return members[name] != nil })
 	if len(names) == 0 {
 		return nil
 	}
-	slices.Sort(names)
 	if patch, ok := body.(interface{ Nulls(names []string) }); ok {
 		patch.Nulls(names)
 		return nil
@@ -304,16 +294,20 @@ func subject[T any](a *routes, path string, read func(ctx context.Context, id st
 
 // plain adds a route whose handler writes its answer itself, and which needs no
 // credentials.
-func (a *routes) plain(op operation, contentType string, handle http.HandlerFunc) {
+func (a *routes) plain(op operation, contentType string, handle func(c *call, w http.ResponseWriter, r *http.Request) error) {
 	a.describePlain(&op, contentType)
 	a.HandleFunc(op.method+" "+op.path, func(w http.ResponseWriter, r *http.Request) {
-		if c := callOf(r.Context()); op.counted {
-			if err := a.enter(c, &op, open); err != nil {
-				a.fail(c, err)
-				return
-			}
+		c := callOf(r.Context())
+		var err error
+		if op.counted {
+			err = a.enter(c, &op, open)
 		}
-		handle(w, r)
+		if err == nil {
+			err = handle(c, w, r)
+		}
+		if err != nil {
+			a.fail(c, err)
+		}
 	})
 }
 

@@ -23,6 +23,9 @@ type PublicCampaigns interface {
 
 var errNoRoom = dibs.Fail(dibs.NotFound, dibs.Text{EN: "this campaign has no waiting room", ZH: "该活动没有等候室"})
 
+// findCampaign finds a campaign with a gate of one kind.
+type findCampaign func(ctx context.Context, id string) (*dibs.Campaign, error)
+
 // withGate returns a campaign that has a gate, or else none.
 // A draft looks like no campaign, and a campaign without the gate like one without
 // that page.
@@ -42,7 +45,7 @@ func withGate(ctx context.Context, campaigns PublicCampaigns, id string, none er
 }
 
 // gateProblem turns an error of a gate into a problem with the facts that its reason
-// shows. opens is the start of what has not begun, when that is not the campaign.
+// shows; nil stays nil. opens is the start of what has not begun, when that is not the campaign.
 func gateProblem(c *dibs.Campaign, err error, opens time.Time) error {
 	var e *dibs.Error
 	if !errors.As(err, &e) || e.Reason != dibs.NotStarted && e.Reason != dibs.Ended && e.Reason != dibs.Paused {
@@ -64,56 +67,46 @@ type leftView struct {
 	Left       bool   `json:"left"`
 }
 
-// roomHandlers serve waiting rooms. Without places, no campaign has one.
+// registerRooms adds the routes of waiting rooms. Without places, no campaign has one.
 // Joining and leaving may be repeated: a user has one place at a time.
-type roomHandlers struct {
-	*routes
-	campaigns PublicCampaigns
-	places    gate.Places
-}
-
-func (h *roomHandlers) campaign(ctx context.Context, id string) (*dibs.Campaign, error) {
-	return withGate(ctx, h.campaigns, id, errNoRoom, func(g *dibs.GateSpec) bool {
-		return h.places != nil && g.Room != nil && g.Room.Mode != dibs.Lottery
-	})
-}
-
-func (h *roomHandlers) register() {
+func registerRooms(a *routes, campaigns PublicCampaigns, places gate.Places) {
+	find := func(ctx context.Context, id string) (*dibs.Campaign, error) {
+		return withGate(ctx, campaigns, id, errNoRoom, func(g *dibs.GateSpec) bool {
+			return places != nil && g.Room != nil && g.Room.Mode != dibs.Lottery
+		})
+	}
 	const path = "/v1/campaigns/{id}/queue"
-	change(h.routes, operation{
+	change(a, operation{
 		method: http.MethodPost, path: path, id: "join-queue", tag: tagGates, access: userOnly,
 		summary: "Take a place in the waiting room", knowsRepeats: true,
 		description: "A repeat returns the place that the user has: leaving and coming back keeps it. A user whose turn it is gets an `admission`, " +
 			"which the claim carries in `Dibs-Admission`; asking again renews it. In a shuffled room the place is 0 until the start.",
 	}, func(ctx context.Context, c *call, in *PathID, _ *noBody) (gate.PlaceView, error) {
-		campaign, err := h.campaign(ctx, in.ID)
+		campaign, err := find(ctx, in.ID)
 		if err != nil {
 			return gate.PlaceView{}, err
 		}
-		v, err := h.places.Join(ctx, campaign, c.caller.user)
-		if err != nil {
-			return v, gateProblem(campaign, err, campaign.Gate.Room.OpensAt)
-		}
-		return v, nil
+		v, err := places.Join(ctx, campaign, c.caller.user)
+		return v, gateProblem(campaign, err, campaign.Gate.Room.OpensAt)
 	})
-	register(h.routes, operation{
+	register(a, operation{
 		method: http.MethodGet, path: path, id: "my-place", tag: tagGates, access: userOnly,
 		summary: "Show my place in the waiting room", description: "`ask_after` says when to ask again.",
 	}, func(ctx context.Context, c *call, in *PathID) (gate.PlaceView, error) {
-		campaign, err := h.campaign(ctx, in.ID)
+		campaign, err := find(ctx, in.ID)
 		if err != nil {
 			return gate.PlaceView{}, err
 		}
-		return h.places.Place(ctx, campaign, c.caller.user)
+		return places.Place(ctx, campaign, c.caller.user)
 	})
-	register(h.routes, operation{
+	register(a, operation{
 		method: http.MethodDelete, path: path, id: "leave-queue", tag: tagGates, access: userOnly,
 		summary: "Give my place up for good", description: "Those behind move up. Without a place, nothing happens.",
 	}, func(ctx context.Context, c *call, in *PathID) (leftView, error) {
-		campaign, err := h.campaign(ctx, in.ID)
+		campaign, err := find(ctx, in.ID)
 		if err != nil {
 			return leftView{}, err
 		}
-		return leftView{campaign.ID, true}, h.places.Leave(ctx, campaign, c.caller.user)
+		return leftView{campaign.ID, true}, places.Leave(ctx, campaign, c.caller.user)
 	})
 }

@@ -104,19 +104,15 @@ func newAPI(cfg *Config) (*routes, error) {
 		calls: cfg.Calls, strangers: unknown, stranger: cache.Stranger, importing: make(chan struct{}, maxImports), tracer: cfg.Tracer, now: cfg.Now, maxBody: cfg.MaxBody, maxAdminBody: cfg.MaxAdminBody,
 	}
 	a.document = newDocument(a.router, cfg.Version)
-	for _, g := range append(groups(a, cfg), pageGroups(a, cfg, people)...) {
-		g.register()
-	}
+	a.registerServices(cfg)
+	a.registerPages(cfg, people)
 	a.HandleFunc("/", a.unknown)
 	// The document is complete now.
 	return a, a.serveDocument()
 }
 
-// group is a group of routes.
-type group interface{ register() }
-
-// groups returns the groups of routes that a config has.
-func groups(a *routes, cfg *Config) []group {
+// registerServices adds the routes of the services that a config has.
+func (a *routes) registerServices(cfg *Config) {
 	s := &cfg.Services
 	take := &claimHandler{
 		claimer: s.Claimer, auth: a.auth, proxies: a.proxies, overload: cfg.Overload, limits: cfg.Limits,
@@ -125,58 +121,56 @@ func groups(a *routes, cfg *Config) []group {
 	if cfg.TraceClaims {
 		take.tracer = cfg.Tracer
 	}
-	all := []group{
-		&claimHandlers{routes: a, claims: s.Claims, take: take},
-		&claimStepHandlers{routes: a, steps: s.ClaimSteps},
-		&orderHandlers{routes: a, orders: s.Orders, limits: cfg.Limits},
-		&campaignHandlers{routes: a, campaigns: s.Campaigns},
-		&stockHandlers{routes: a, stock: s.Stock},
-		&roomHandlers{routes: a, campaigns: s.PublicCampaigns, places: cfg.Places},
-		&lotteryHandlers{routes: a, campaigns: s.PublicCampaigns, lotteries: cfg.Lotteries},
-		&ticketHandlers{routes: a, campaigns: s.PublicCampaigns, tickets: cfg.Tickets},
-		&productHandlers{routes: a, products: s.Products},
-		&accountHandlers{routes: a, accounts: s.Accounts},
-		&eventHandlers{routes: a, events: s.Events},
-		&webhookHandlers{routes: a, webhooks: s.Webhooks},
-		&adminLogHandlers{routes: a, log: s.AdminLog},
-		&keyHandlers{routes: a, store: s.KeyStore},
-		&revocationHandlers{routes: a, revocations: s.Revocations},
-		&approvalHandlers{routes: a},
-		&userHandlers{routes: a, users: s.Users},
-		&operationHandlers{routes: a, operations: s.Operations, overload: cfg.Overload, version: cfg.Version, verifying: make(chan struct{}, maxVerifications)},
-	}
+	(&claimHandlers{routes: a, claims: s.Claims, take: take}).register()
+	(&claimStepHandlers{routes: a, steps: s.ClaimSteps}).register()
+	(&orderHandlers{routes: a, orders: s.Orders, limits: cfg.Limits}).register()
+	(&campaignHandlers{routes: a, campaigns: s.Campaigns}).register()
+	(&stockHandlers{routes: a, stock: s.Stock}).register()
+	registerRooms(a, s.PublicCampaigns, cfg.Places)
+	(&lotteryHandlers{routes: a, campaigns: s.PublicCampaigns, lotteries: cfg.Lotteries}).register()
+	registerTickets(a, s.PublicCampaigns, cfg.Tickets)
+	registerProducts(a, s.Products)
+	registerAccounts(a, s.Accounts)
+	registerEvents(a, s.Events)
+	registerEndpoints(a, s.Webhooks)
+	registerDeliveries(a, s.Webhooks)
+	registerAdminLog(a, s.AdminLog)
+	registerKeys(a, s.KeyStore)
+	registerRevocations(a, s.Revocations)
+	registerApprovals(a)
+	registerUsers(a, s.Users)
+	(&operationHandlers{
+		routes: a, operations: s.Operations, overload: cfg.Overload, version: cfg.Version, verifying: make(chan struct{}, maxVerifications),
+	}).register()
 	if cfg.Gateway != nil {
-		all = append(all, &gatewayHandlers{routes: a, gateway: cfg.Gateway})
+		(&gatewayHandlers{routes: a, gateway: cfg.Gateway}).register()
 	}
 	if cfg.Audiences != nil {
-		all = append(all, &audienceHandlers{routes: a, audiences: cfg.Audiences}, &announcementHandlers{routes: a, announcements: s.Announcements, campaigns: s.Campaigns})
+		registerAudiences(a, cfg.Audiences)
+		registerAnnouncements(a, s.Announcements, s.Campaigns)
 	}
-	return all
 }
 
-// pageGroups returns the groups of what people see: the pages, and the routes that only they call.
-func pageGroups(a *routes, cfg *Config, people *site.Site) []group {
+// registerPages adds what people see: the pages, and the routes that only they call.
+func (a *routes) registerPages(cfg *Config, people *site.Site) {
 	s, on := &cfg.Services, &streams{routes: a, stopping: cfg.Stopping}
+	(&pageHandlers{routes: a, site: people}).register()
+	(&luckHandlers{routes: a, catalog: s.Catalog, claims: s.Claims, lists: luckLists{kept: map[string]*luckList{}}}).register()
 	in := &sessionHandlers{routes: a, keys: s.Keys, kept: s.Sessions, codes: cfg.LoginCodes, secure: cfg.SecureCookies, rehearsals: cfg.Rehearsals != nil}
 	in.door = newDoor(in, cfg.People, people)
-	all := []group{
-		&pageHandlers{routes: a, site: people},
-		&luckHandlers{routes: a, catalog: s.Catalog, claims: s.Claims, lists: luckLists{kept: map[string]*luckList{}}},
-		in,
-	}
+	in.register()
 	if cfg.Meters != nil {
-		all = append(all, &measureHandlers{streams: on, campaigns: s.Campaigns, meters: cfg.Meters})
+		registerMeasures(on, s.Campaigns, cfg.Meters)
 	}
 	if cfg.Rehearsals != nil {
-		all = append(all, &rehearsalHandlers{streams: on, rehearsals: cfg.Rehearsals})
+		(&rehearsalHandlers{streams: on, rehearsals: cfg.Rehearsals}).register()
 	}
 	if cfg.Diagnosis != nil {
-		all = append(all, &diagnosisHandlers{routes: a, diagnosis: cfg.Diagnosis, examining: make(chan struct{}, 1)})
+		registerDiagnosis(a, cfg.Diagnosis)
 	}
 	if cfg.AllowDevTokens {
-		all = append(all, &paymentHandlers{routes: a, claims: s.Claims, steps: s.ClaimSteps})
+		(&paymentHandlers{routes: a, claims: s.Claims, steps: s.ClaimSteps}).register()
 	}
-	return all
 }
 
 // The bounds of a connection over HTTP/2, which carries many requests at a time. A browser's page needs some thirty at

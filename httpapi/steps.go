@@ -115,11 +115,7 @@ func (h *claimStepHandlers) patch(ctx context.Context, c *call, in *PathID, p *c
 	}
 	comment := ""
 	dibs.Set(&comment, p.Comment)
-	claim, err := h.steps.Comment(ctx, in.ID, comment)
-	if err != nil {
-		return v, err
-	}
-	return claimView(c, claim), nil
+	return viewOf(func(claim *dibs.Claim) api.ClaimView { return claimView(c, claim) })(h.steps.Comment(ctx, in.ID, comment))
 }
 
 // cancel and refund name their step in the ledger by the Idempotency-Key too, so

@@ -19,7 +19,7 @@ type Stock interface {
 	// ChangeStock restocks, or withdraws what is not granted. *dibs.Error of
 	// InvalidRequest, InvalidState, or of KeyReused for a ref of another change.
 	ChangeStock(ctx context.Context, id string, ch dibs.StockChange, ref string) (*dibs.Campaign, error)
-	CampaignView(ctx context.Context, c *dibs.Campaign, admin bool) (api.CampaignView, error)
+	campaignViews
 	// AbandonShard takes a shard off a deployment of the engine that is lost for good.
 	// *dibs.Error of NotFound or InvalidState.
 	AbandonShard(ctx context.Context, id string, shard int, a campaigns.Abandonment) (*dibs.Campaign, error)
@@ -92,21 +92,11 @@ func (h *stockHandlers) change(ctx context.Context, c *call, in *PathID, ch *dib
 	if err != nil {
 		return v, err
 	}
-	campaign, err := h.stock.ChangeStock(ctx, in.ID, *ch, ref)
-	if err != nil {
-		return v, err
-	}
-	v, err = h.stock.CampaignView(ctx, campaign, true)
-	return v.In(c.zh), err
+	return showCampaign(ctx, h.stock, c.zh)(h.stock.ChangeStock(ctx, in.ID, *ch, ref))
 }
 
-func (h *stockHandlers) abandon(ctx context.Context, c *call, in *shardInput, a *campaigns.Abandonment) (v api.CampaignView, err error) {
-	campaign, err := h.stock.AbandonShard(ctx, in.ID, in.Shard, *a)
-	if err != nil {
-		return v, err
-	}
-	v, err = h.stock.CampaignView(ctx, campaign, true)
-	return v.In(c.zh), err
+func (h *stockHandlers) abandon(ctx context.Context, c *call, in *shardInput, a *campaigns.Abandonment) (api.CampaignView, error) {
+	return showCampaign(ctx, h.stock, c.zh)(h.stock.AbandonShard(ctx, in.ID, in.Shard, *a))
 }
 
 func (h *stockHandlers) importCodes(ctx context.Context, c *call, file io.ReadSeeker, _ string) (v api.ImportView, err error) {

@@ -31,44 +31,38 @@ type erasuresInput struct {
 	Open bool `query:"open" doc:"only those that are not done"`
 }
 
-// userHandlers show users' data, and erase it.
+// registerUsers adds the routes that show users' data, and erase it.
 // The log has no user who is erased: erase-user hides the name.
-type userHandlers struct {
-	*routes
-	users Users
-}
-
-func (h *userHandlers) register() {
-	register(h.routes, operation{
+func registerUsers(a *routes, users Users) {
+	register(a, operation{
 		method: http.MethodGet, path: "/v1/users/{user}", id: "get-user", personal: true, tag: tagUsers, access: adminOnly, role: access.RoleAdmin, long: true,
 		summary:     "Show the data of a user",
 		description: "For a user's request for it. It reads every list of users, so that it may take a while. Lists in it end after 1,000.",
 	}, func(ctx context.Context, _ *call, in *PathUser) (erasure.UserRecord, error) {
-		return h.users.Record(ctx, in.User)
+		return users.Record(ctx, in.User)
 	})
-	change(h.routes, operation{
+	change(a, operation{
 		method: http.MethodPost, path: "/v1/users/{user}/erasure", id: "erase-user", tag: tagUsers, access: adminOnly, role: access.RoleAdmin,
 		summary: "Erase a user", status: http.StatusAccepted, example: `{"leave_balance":false}`, knowsRepeats: true, hidesUser: true, second: &second{act: access.ActErasure},
 		description: "A pseudonym replaces the user: it is random, and not kept once the erasure is done. Counts, stock and sums of money stay. " +
 			"Data that an engine still needs is erased when its campaigns are over: until then the erasure is `waiting`, and says for what. " +
 			"A repeat returns the erasure under way. A user who has money is refused without `leave_balance`.",
 	}, func(ctx context.Context, c *call, in *PathUser, spec *erasure.ErasureSpec) (erasure.ErasureView, error) {
-		asks := *spec
-		asks.Act = c.act
-		v, known, err := h.users.Erase(ctx, in.User, asks)
+		spec.Act = c.act
+		v, known, err := users.Erase(ctx, in.User, *spec)
 		if known {
 			c.replayed()
 		}
 		return v, err
 	})
-	register(h.routes, operation{
+	register(a, operation{
 		method: http.MethodGet, path: "/v1/erasures", id: "list-erasures", personal: true, tag: tagUsers, access: adminOnly, role: access.RoleAdmin, strictQuery: true,
 		summary: "List erasures of users, newest first",
 	}, func(ctx context.Context, _ *call, in *erasuresInput) (api.ListView[erasure.ErasureView], error) {
-		return listOf((*erasure.Erasure).View)(h.users.List(ctx, in.Open, in.page()))
+		return listOf((*erasure.Erasure).View)(users.List(ctx, in.Open, in.page()))
 	})
-	register(h.routes, operation{
+	register(a, operation{
 		method: http.MethodGet, path: "/v1/erasures/{id}", id: "get-erasure", personal: true, tag: tagUsers, access: adminOnly, role: access.RoleAdmin,
 		summary: "Show how far an erasure is", description: "Once it is done, it no longer names the user.",
-	}, byID(h.users.Get))
+	}, byID(users.Get))
 }

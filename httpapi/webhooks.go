@@ -58,12 +58,6 @@ type redeliverView struct {
 
 const endpointExample = `{"url":"https://shop.example/hooks/dibs","types":["dev.dibs.claim.granted","dev.dibs.claim.confirmed"]}`
 
-// webhookHandlers manage the endpoints of webhooks and their deliveries.
-type webhookHandlers struct {
-	*routes
-	webhooks Webhooks
-}
-
 // endpoint is an operation on endpoints; below is its path after theirs.
 func endpoint(method, below, id, summary, description, example string) operation {
 	return operation{
@@ -72,76 +66,69 @@ func endpoint(method, below, id, summary, description, example string) operation
 	}
 }
 
-func (h *webhookHandlers) register() {
-	subject(h.routes, "/v1/webhook-endpoints/{id}", h.endpoint)
-	h.registerEndpoints()
-	h.registerDeliveries()
-}
-
-func (h *webhookHandlers) endpoint(ctx context.Context, id string) (webhooks.EndpointView, error) {
-	return viewOf((*webhooks.WebhookEndpoint).View)(h.webhooks.Get(ctx, id))
-}
-
 // endpointsIn shows endpoints in the language of a call.
 func endpointsIn(c *call) func(*webhooks.WebhookEndpoint) webhooks.EndpointView {
 	return func(e *webhooks.WebhookEndpoint) webhooks.EndpointView { return e.View().In(c.zh) }
 }
 
-func (h *webhookHandlers) registerEndpoints() {
+// registerEndpoints adds the routes that manage the endpoints of webhooks.
+func registerEndpoints(a *routes, store Webhooks) {
+	get := func(ctx context.Context, id string) (webhooks.EndpointView, error) {
+		return viewOf((*webhooks.WebhookEndpoint).View)(store.Get(ctx, id))
+	}
+	subject(a, "/v1/webhook-endpoints/{id}", get)
 	create := endpoint(http.MethodPost, "", "create-webhook-endpoint", "Have events posted to an address",
 		"The answer has the secret that signs them, this once: a repeat by Idempotency-Key does not have it.", endpointExample)
 	create.status = http.StatusCreated
-	change(h.routes, create, func(ctx context.Context, c *call, _ *struct{}, spec *webhooks.EndpointSpec) (webhooks.EndpointView, error) {
-		v, err := h.webhooks.Create(ctx, *spec)
-		if err == nil {
-			c.Header().Set("Location", "/v1/webhook-endpoints/"+v.ID)
-		}
-		return v, err
+	change(a, create, func(ctx context.Context, c *call, _ *struct{}, spec *webhooks.EndpointSpec) (webhooks.EndpointView, error) {
+		v, err := store.Create(ctx, *spec)
+		return v, c.located("/v1/webhook-endpoints/", v.ID, err)
 	})
-	register(h.routes, endpoint(http.MethodGet, "", "list-webhook-endpoints", "List the endpoints by id", "", ""),
+	register(a, endpoint(http.MethodGet, "", "list-webhook-endpoints", "List the endpoints by id", "", ""),
 		func(ctx context.Context, c *call, _ *struct{}) (api.ListView[webhooks.EndpointView], error) {
-			all, err := h.webhooks.List(ctx)
+			all, err := store.List(ctx)
 			return listOf(endpointsIn(c))(dibs.List[webhooks.WebhookEndpoint]{Items: all}, err)
 		})
-	register(h.routes, endpoint(http.MethodGet, "/{id}", "get-webhook-endpoint", "Show an endpoint", "", ""),
+	register(a, endpoint(http.MethodGet, "/{id}", "get-webhook-endpoint", "Show an endpoint", "", ""),
 		func(ctx context.Context, c *call, in *PathID) (webhooks.EndpointView, error) {
-			return viewOf(endpointsIn(c))(h.webhooks.Get(ctx, in.ID))
+			return viewOf(endpointsIn(c))(store.Get(ctx, in.ID))
 		})
-	change(h.routes, endpoint(http.MethodPatch, "/{id}", "patch-webhook-endpoint", "Change an endpoint, or disable it",
+	change(a, endpoint(http.MethodPatch, "/{id}", "patch-webhook-endpoint", "Change an endpoint, or disable it",
 		"Fields that are absent or null stay. Events of the time while it is disabled are not delivered later.", `{"disabled":false}`),
 		func(ctx context.Context, c *call, in *PathID, p *webhooks.EndpointPatch) (webhooks.EndpointView, error) {
-			return viewOf(endpointsIn(c))(h.webhooks.Patch(ctx, in.ID, *p))
+			return viewOf(endpointsIn(c))(store.Patch(ctx, in.ID, *p))
 		})
-	register(h.routes, endpoint(http.MethodDelete, "/{id}", "delete-webhook-endpoint", "Delete an endpoint with its deliveries", "The answer is the endpoint as it was.", ""),
+	register(a, endpoint(http.MethodDelete, "/{id}", "delete-webhook-endpoint", "Delete an endpoint with its deliveries", "The answer is the endpoint as it was.", ""),
 		func(ctx context.Context, _ *call, in *PathID) (webhooks.EndpointView, error) {
-			v, err := h.endpoint(ctx, in.ID)
+			v, err := get(ctx, in.ID)
 			if err != nil {
 				return v, err
 			}
-			return v, h.webhooks.Delete(ctx, in.ID)
+			return v, store.Delete(ctx, in.ID)
 		})
-	change(h.routes, endpoint(http.MethodPost, "/{id}/rotate-secret", "rotate-webhook-secret", "Give an endpoint another secret",
+	change(a, endpoint(http.MethodPost, "/{id}/rotate-secret", "rotate-webhook-secret", "Give an endpoint another secret",
 		"The answer has it, this once: a repeat by Idempotency-Key does not have it. The old one signs too for `keep_old_for`, a day by default.", `{"keep_old_for":"1h"}`),
 		func(ctx context.Context, _ *call, in *PathID, r *webhooks.RotateSpec) (webhooks.EndpointView, error) {
-			return h.webhooks.RotateSecret(ctx, in.ID, *r)
+			return store.RotateSecret(ctx, in.ID, *r)
 		})
 }
 
-func (h *webhookHandlers) registerDeliveries() {
-	change(h.routes, endpoint(http.MethodPost, "/{id}/test", "test-webhook-endpoint", "Post an event that only tries the endpoint",
+// registerDeliveries adds the routes that show what is posted to them, and post it again.
+func registerDeliveries(a *routes, store Webhooks) {
+	change(a, endpoint(http.MethodPost, "/{id}/test", "test-webhook-endpoint", "Post an event that only tries the endpoint",
 		"It is of the type dev.dibs.webhook.test, and is posted whatever types the endpoint wants.", ""),
 		func(ctx context.Context, _ *call, in *PathID, _ *noBody) (testView, error) {
-			id, err := h.webhooks.Test(ctx, in.ID)
+			id, err := store.Test(ctx, in.ID)
 			return testView{id}, err
 		})
 	list := endpoint(http.MethodGet, "/{id}/deliveries", "list-webhook-deliveries", "List an endpoint's deliveries, newest first",
 		"Finished ones are kept for seven days, as are those that wait for an endpoint that is disabled.", "")
 	list.strictQuery, list.personal = true, true
-	register(h.routes, list, func(ctx context.Context, c *call, in *deliveriesInput) (api.ListView[webhooks.DeliveryView], error) {
+	register(a, list, func(ctx context.Context, c *call, in *deliveriesInput) (api.ListView[webhooks.DeliveryView], error) {
 		view := func(d *webhooks.WebhookDelivery) webhooks.DeliveryView { return d.View().In(c.zh) }
-		return listOf(view)(h.webhooks.Deliveries(ctx, in.ID, webhooks.DeliveryStatus(in.Status), in.page()))
+		return listOf(view)(store.Deliveries(ctx, in.ID, webhooks.DeliveryStatus(in.Status), in.page()))
 	})
-	change(h.routes, endpoint(http.MethodPost, "/{id}/redeliver", "redeliver-webhook", "Deliver again",
+	change(a, endpoint(http.MethodPost, "/{id}/redeliver", "redeliver-webhook", "Deliver again",
 		"One event, whatever became of it, or all that were given up. It is the same event, with the same id.", `{"failed":true}`),
 		func(ctx context.Context, _ *call, in *PathID, b *redeliverBody) (redeliverView, error) {
 			if b.Failed == (b.EventID != "") {
@@ -149,7 +136,7 @@ func (h *webhookHandlers) registerDeliveries() {
 					EN: "is required, or failed must be true, and not both", ZH: "event_id 与 failed 必须且只能提供一个",
 				}})
 			}
-			n, err := h.webhooks.Redeliver(ctx, in.ID, b.EventID)
+			n, err := store.Redeliver(ctx, in.ID, b.EventID)
 			return redeliverView{n}, err
 		})
 }

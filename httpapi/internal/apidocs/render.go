@@ -110,24 +110,17 @@ func prose(s string) template.HTML {
 // object reads a member of a JSON object as an object.
 // It returns nil where there is no such member: a reading of nil gives nil again, so
 // callers need no checks.
-func object(v any, name string) map[string]any {
-	m, _ := v.(map[string]any)
-	o, _ := m[name].(map[string]any)
-	return o
-}
+func object(v any, name string) map[string]any { return member[map[string]any](v, name) }
 
-// text reads a member of a JSON object as a text, "" where there is none.
-func text(v any, name string) string {
-	m, _ := v.(map[string]any)
-	s, _ := m[name].(string)
-	return s
-}
+func text(v any, name string) string { return member[string](v, name) }
 
-// list reads a member of a JSON object as a list, nil where there is none.
-func list(v any, name string) []any {
+func list(v any, name string) []any { return member[[]any](v, name) }
+
+// member is a member of an object, of no value where there is none of the type.
+func member[T any](v any, name string) T {
 	m, _ := v.(map[string]any)
-	l, _ := m[name].([]any)
-	return l
+	is, _ := m[name].(T)
+	return is
 }
 
 // Render returns the page of a document. examples are bodies by operation, as they
@@ -237,9 +230,7 @@ func accessOf(op map[string]any) string {
 // Address, token and ids are variables of the shell, so that commands can be pasted one
 // after the other.
 func curlLine(method, path, access, body string) string {
-	path = strings.ReplaceAll(path, "/claims/{id}", "/claims/$CLAIM")
-	path = strings.ReplaceAll(path, "/products/{id}", "/products/$PRODUCT")
-	path = strings.ReplaceAll(path, "{id}", "$CAMPAIGN")
+	path = strings.NewReplacer("/claims/{id}", "/claims/$CLAIM", "/products/{id}", "/products/$PRODUCT", "{id}", "$CAMPAIGN").Replace(path)
 	line := "curl"
 	if method != "GET" {
 		line += " -X " + method

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/dibs-dev/dibs"
+	"github.com/dibs-dev/dibs/internal/faults"
 	"github.com/dibs-dev/dibs/internal/web"
 )
 
@@ -28,10 +29,7 @@ const (
 )
 
 // ErrMany refuses a list while too many others are read, or received by one address.
-var ErrMany = &dibs.Error{
-	Reason: dibs.Overloaded, Effect: dibs.EffectNone, RetryAfter: 5 * time.Second,
-	Detail: dibs.Text{EN: "too many lists of entries are being read", ZH: "正在读取名单的请求过多"},
-}
+var ErrMany = faults.Busy(5*time.Second, dibs.Text{EN: "too many lists of entries are being read", ZH: "正在读取名单的请求过多"})
 
 // Lists has the closed lists of lotteries as files, which never change. A list is read
 // from the ledger once, however many ask for it, and no reader that is slow keeps the

@@ -83,7 +83,7 @@ func (s *Sessions) SetKey(key []byte) error {
 	if err != nil {
 		return err
 	}
-	gcm, err := cipher.NewGCM(block)
+	gcm, err := cipher.NewGCMWithRandomNonce(block)
 	if err != nil {
 		return err
 	}
@@ -105,21 +105,15 @@ func (s *Sessions) Seal(purpose string, v any) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	gcm := *s.sealing.Load()
-	nonce := make([]byte, gcm.NonceSize(), gcm.NonceSize()+len(raw)+gcm.Overhead())
-	_, _ = rand.Read(nonce)
-	return base64.RawURLEncoding.EncodeToString(gcm.Seal(nonce, nonce, raw, []byte(purpose))), nil
+	return base64.RawURLEncoding.EncodeToString((*s.sealing.Load()).Seal(nil, nil, raw, []byte(purpose))), nil
 }
 
 // Open reads what Seal returned; false for anything else.
 func (s *Sessions) Open(purpose, sealed string, into any) bool {
-	gcm := *s.sealing.Load()
 	raw, err := base64.RawURLEncoding.DecodeString(sealed)
-	if err != nil || len(raw) < gcm.NonceSize() {
-		return false
+	if err == nil {
+		raw, err = (*s.sealing.Load()).Open(nil, nil, raw, []byte(purpose))
 	}
-	size := gcm.NonceSize()
-	raw, err = gcm.Open(nil, raw[:size], raw[size:], []byte(purpose))
 	return err == nil && json.Unmarshal(raw, into) == nil
 }
 
@@ -135,11 +129,7 @@ func (s *Sessions) CookieOf(value string, age int) *http.Cookie {
 
 // Of returns the session of a request; false when there is none, or no longer.
 func (s *Sessions) Of(r *http.Request) (is Session, ok bool) {
-	name := Cookie
-	if s.secure {
-		name = SecureCookie
-	}
-	c, err := r.Cookie(name)
+	c, err := r.Cookie(s.CookieOf("", 0).Name)
 	if err != nil {
 		return is, false
 	}

@@ -96,12 +96,7 @@ type Visit struct {
 	Chinese          bool
 }
 
-func (v *Visit) address() string {
-	if v.From.IsValid() {
-		return v.From.String()
-	}
-	return ""
-}
+func (v *Visit) address() string { return web.AddressText(v.From) }
 
 // attempt is a sign-in that was begun, as the browser's cookie holds it.
 type attempt struct {
@@ -155,20 +150,13 @@ func (d *Door) Leave(w http.ResponseWriter, r *http.Request) error {
 
 // cookie is the cookie of a sign-in. Lax: it has to come along when the provider's page leads back.
 func (d *Door) cookie(value string, age int) *http.Cookie {
-	c := &http.Cookie{Name: d.cookieName(), Value: value, Path: Path, MaxAge: age, HttpOnly: true, Secure: d.Secure, SameSite: http.SameSiteLaxMode}
+	c := &http.Cookie{Name: cookie, Value: value, Path: Path, MaxAge: age, HttpOnly: true, Secure: d.Secure, SameSite: http.SameSiteLaxMode}
+	// Over HTTPS browsers take it from this host alone, for all paths: another host of the domain could plant one of a
+	// sign-in of its own, and so sign the browser in as another person.
 	if d.Secure {
-		c.Path = "/"
+		c.Name, c.Path = "__Host-"+cookie, "/"
 	}
 	return c
-}
-
-// cookieName is the name of the cookie. Over HTTPS browsers take it from this host alone, for all paths: another host of
-// the domain could plant one of a sign-in of its own, and so sign the browser in as another person.
-func (d *Door) cookieName() string {
-	if d.Secure {
-		return "__Host-" + cookie
-	}
-	return cookie
 }
 
 // Entered is a browser that is signed in.
@@ -204,17 +192,17 @@ func (d *Door) Return(w http.ResponseWriter, r *http.Request, v Visit) (*Entered
 	if begun.Line != nil {
 		return nil, d.ask(w, r, begun.Line, is, v.Chinese)
 	}
-	in := access.SignIn{ID: access.NewSessionID(), Person: *is, Address: v.address(), Agent: v.Agent}
-	k, secret, session, err := d.signIn(r.Context(), in, CallbackPath, v)
+	in, err := d.signIn(r.Context(), *is, CallbackPath, v)
 	if err != nil {
 		return nil, err
 	}
-	return &Entered{k, secret, session, cmp.Or(begun.To, "/console/")}, nil
+	in.To = cmp.Or(begun.To, "/console/")
+	return in, nil
 }
 
 // begun returns the sign-in that a browser comes back from.
 func (d *Door) begun(r *http.Request) (*attempt, error) {
-	c, err := r.Cookie(d.cookieName())
+	c, err := r.Cookie(d.cookie("", 0).Name)
 	if err != nil {
 		return nil, errBegin
 	}
@@ -256,25 +244,26 @@ func (d *Door) person(r *http.Request, begun *attempt, v Visit) (*access.Person,
 }
 
 // signIn begins the session of a person. The admin log has it before, and the key and the person's subject after.
-func (d *Door) signIn(ctx context.Context, in access.SignIn, target string, v Visit) (*access.APIKey, string, *access.Session, error) {
-	in.Until = d.Now().Add(sessions.Lasts)
-	act := d.act(&in.Person, target, v)
+func (d *Door) signIn(ctx context.Context, who access.Person, target string, v Visit) (*Entered, error) {
+	act := d.act(&who, target, v)
 	if err := d.Log.BeginAction(ctx, act); err != nil {
-		return nil, "", nil, err
+		return nil, err
 	}
-	k, secret, is, err := d.Sessions.SignIn(ctx, in)
+	k, secret, is, err := d.Sessions.SignIn(ctx, access.SignIn{
+		ID: access.NewSessionID(), Person: who, Until: d.Now().Add(sessions.Lasts), Address: v.address(), Agent: v.Agent,
+	})
 	if err != nil {
 		p := web.ProblemOf(err)
 		act.Status, act.Reason = p.StatusCode(), p.Reason.String()
 		d.Log.EndAction(ctx, act)
-		return nil, "", nil, err
+		return nil, err
 	}
 	d.Pauses.Succeed(v.From)
 	// Texts can always be written.
-	act.After, _ = json.Marshal(map[string]string{"key_id": k.ID, "session_id": is.ID, "person": in.Person.Subject})
+	act.After, _ = json.Marshal(map[string]string{"key_id": k.ID, "session_id": is.ID, "person": who.Subject})
 	act.Status = http.StatusOK
 	d.Log.EndAction(ctx, act)
-	return k, secret, is, nil
+	return &Entered{Key: k, Secret: secret, Session: is}, nil
 }
 
 // maxKey is what the admin log keeps of a caller's name, in bytes.

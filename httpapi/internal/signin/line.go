@@ -99,12 +99,11 @@ func (d *Door) Exchange(ctx context.Context, body *TokenBody, v Visit) (TokenVie
 		}
 		return TokenView{}, err
 	}
-	in := access.SignIn{ID: access.NewSessionID(), Person: is, Address: v.address(), Agent: v.Agent}
-	k, secret, _, err := d.signIn(ctx, in, TokenPath, v)
+	in, err := d.signIn(ctx, is, TokenPath, v)
 	if err != nil {
 		return TokenView{}, err
 	}
-	return TokenView{KeyID: k.ID, Name: k.Name, Role: k.Role, ExpiresAt: k.ExpiresAt, Secret: secret}, nil
+	return TokenView{KeyID: in.Key.ID, Name: in.Key.Name, Role: in.Key.Role, ExpiresAt: in.Key.ExpiresAt, Secret: in.Secret}, nil
 }
 
 // identified returns the person whom the provider identified for a command line, once: the code is used up.
