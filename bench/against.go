@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -35,11 +36,7 @@ func against(ctx context.Context, o *options) error {
 
 // compare runs two programs in turns and prints how their figures compare.
 func compare(ctx context.Context, o *options, this, other string) error {
-	only := o.only
-	if only == "" {
-		only = againstParts
-	}
-	args := []string{"-only", only, "-rounds", "1", "-callers", strconv.Itoa(o.callers), "-claims", strconv.Itoa(o.claims), "-holders", strconv.Itoa(o.holders)}
+	args := []string{"-only", cmp.Or(o.only, againstParts), "-rounds", "1", "-callers", strconv.Itoa(o.callers), "-claims", strconv.Itoa(o.claims), "-holders", strconv.Itoa(o.holders)}
 	var names []string
 	values := map[string][2][]float64{}
 	for turn := range o.rounds {

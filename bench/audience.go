@@ -24,7 +24,7 @@ import (
 // names and UUIDs differ in the bytes to hash. Big pages change both figures alike; where Linux
 // does not give them, the absolute figures are worse.
 func audiencePart(ctx context.Context, _ *options) error {
-	n, err := openNode(ctx, node.ServiceConfig{})
+	n, err := openNode(ctx, node.Config{})
 	if err != nil {
 		return err
 	}

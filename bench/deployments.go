@@ -2,12 +2,7 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"os"
-	"path/filepath"
-	"strconv"
-	"time"
 
 	"github.com/dibs-dev/dibs"
 	"github.com/dibs-dev/dibs/internal/servers"
@@ -44,74 +39,56 @@ func deploymentsPart(ctx context.Context, o *options) error {
 
 // sellOn sells one campaign of six shards on so many servers, and returns the CPU of a claim in µs.
 func sellOn(ctx context.Context, deployments int) (cost float64, err error) {
-	dir, err := os.MkdirTemp("", "dibs-bench-")
-	if err != nil {
-		return 0, err
-	}
-	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
-	cfg := node.Config{Dir: dir, Migrate: true}
+	var cfg node.Config
 	all := make([]*servers.Redis, deployments)
+	urls := make([]string, deployments)
 	for i := range all {
-		at := filepath.Join(dir, "redis"+strconv.Itoa(i))
-		if err := os.Mkdir(at, 0o700); err != nil {
+		r, stop, err := startRedis(servers.RedisAlways...)
+		if err != nil {
 			return 0, err
 		}
-		if all[i], err = servers.StartRedis(at, servers.RedisAlways...); err != nil {
-			return 0, err
-		}
-		defer all[i].Kill()
-		if i == 0 {
-			cfg.Engine = all[i].URL()
-		} else {
-			cfg.Deployments = append(cfg.Deployments, all[i].URL())
-		}
+		defer stop()
+		all[i], urls[i] = r, r.URL()
 	}
-	n, err := node.Open(ctx, cfg)
+	cfg.Engine, cfg.Deployments = urls[0], urls[1:]
+	n, err := openNode(ctx, cfg)
 	if err != nil {
 		return 0, err
 	}
-	defer func() { err = errors.Join(err, n.Close(ctx)) }()
+	defer n.discard()
 	units, shards := int64(shardStock), 6
-	c, err := n.Campaigns.Create(ctx, dibs.CampaignSpec{
-		ID: "c", Kind: dibs.Sale, Title: "c", StartsAt: time.Now().Add(-time.Hour), EndsAt: time.Now().Add(time.Hour),
-		Stock: dibs.StockSpec{Units: &units}, Shards: &shards,
-	})
-	if err == nil {
-		c, err = n.Campaigns.Publish(ctx, "c")
-	}
+	c, err := published(ctx, n.Service, dibs.CampaignSpec{ID: "c", Stock: dibs.StockSpec{Units: &units}, Shards: &shards})
 	if err != nil {
 		return 0, err
 	}
 	users := usersOver(c, shardStock, false)
-	before, err := spentBy(ctx, all)
-	if err != nil {
-		return 0, err
-	}
-	b := &redisNode{benchNode: &benchNode{n, dir}}
-	if _, _, err := b.claimEach(ctx, users, redisCallers); err != nil {
-		return 0, err
-	}
-	if _, err := b.settleRate(ctx); err != nil {
-		return 0, err
-	}
-	after, err := spentBy(ctx, all)
-	return (after - before) / shardStock, err
+	spent, err := rise(ctx, spentBy(all...), func() error {
+		b := &redisNode{benchNode: n}
+		if _, _, err := b.claimEach(ctx, users, redisCallers); err != nil {
+			return err
+		}
+		_, err := b.settleRate(ctx)
+		return err
+	})
+	return spent / shardStock, err
 }
 
 // spentBy is the CPU of this process and of all servers, in µs.
-func spentBy(ctx context.Context, all []*servers.Redis) (float64, error) {
-	sum := float64(cpuTime().Microseconds())
-	for _, r := range all {
-		c, err := redisClient(r)
-		if err != nil {
-			return 0, err
+func spentBy(all ...*servers.Redis) func(context.Context) (float64, error) {
+	return func(ctx context.Context) (float64, error) {
+		sum := float64(cpuTime().Microseconds())
+		for _, r := range all {
+			c, err := redisClient(r)
+			if err != nil {
+				return 0, err
+			}
+			cpu, err := redisCPU(c)(ctx)
+			c.Close()
+			if err != nil {
+				return 0, err
+			}
+			sum += cpu
 		}
-		cpu, err := redisCPU(ctx, c)
-		c.Close()
-		if err != nil {
-			return 0, err
-		}
-		sum += cpu
+		return sum, nil
 	}
-	return sum, nil
 }

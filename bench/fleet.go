@@ -5,8 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"sync"
 	"time"
+
+	"golang.org/x/sync/errgroup"
 
 	"github.com/dibs-dev/dibs"
 	"github.com/dibs-dev/dibs/internal/servers"
@@ -44,18 +45,12 @@ func redisFleet(ctx context.Context, o *options) (err error) {
 			rounds[nodes] = append(rounds[nodes], r)
 		}
 	}
-	mid := func(nodes int, value func(fleetRound) float64) float64 {
-		var values []float64
-		for _, r := range rounds[nodes] {
-			values = append(values, value(r))
-		}
-		return median(values)
-	}
-	cpu := func(r fleetRound) float64 { return r.cpu }
+	figures := func(r *fleetRound) []float64 { return []float64{r.cpu, r.redis, r.lag} }
+	one := medians(rounds[1], figures)
 	fmt.Printf("| %d claims, settled into MariaDB | CPU of the nodes per claim, µs | to one node's | CPU of Redis | all settled after |\n|---|---|---|---|---|\n", burst)
 	for _, nodes := range []int{1, fleetSize} {
-		fmt.Printf("| nodes: %d | %.1f | %.2f | %.2f | %.2f s |\n", nodes, mid(nodes, cpu), mid(nodes, cpu)/mid(1, cpu),
-			mid(nodes, func(r fleetRound) float64 { return r.redis }), mid(nodes, func(r fleetRound) float64 { return r.lag }))
+		mid := medians(rounds[nodes], figures)
+		fmt.Printf("| nodes: %d | %.1f | %.2f | %.2f | %.2f s |\n", nodes, mid[0], mid[0]/one[0], mid[1], mid[2])
 	}
 	return nil
 }
@@ -64,11 +59,11 @@ func redisFleet(ctx context.Context, o *options) (err error) {
 // round to round would make later rounds dearer. Redis keeps nothing on the disk, so that the
 // time of a sync does not decide how large batches become.
 func fleetBurst(ctx context.Context, nodes int) (r fleetRound, err error) {
-	r1, dir, err := plainRedis()
+	r1, stop, err := startRedis()
 	if err != nil {
 		return r, err
 	}
-	defer stopRedis(r1, dir)
+	defer stop()
 	ledger, done, err := emptyDatabase(servers.MariaDB)()
 	if err != nil {
 		return r, err
@@ -107,31 +102,26 @@ func fleetClaims(ctx context.Context, server *servers.Redis, fleet []*redisNode)
 			return r, err
 		}
 	}
-	redis, err := redisCPU(ctx, c)
-	if err != nil {
-		return r, err
-	}
-	// From here to the settled ledger all CPU counts: a fleet that settles twice would show here.
-	cpu := cpuTime()
-	errs := make([]error, len(fleet))
-	var wg sync.WaitGroup
-	for i, n := range fleet {
-		wg.Go(func() {
-			// scatter maps to 24 bits, so a base above them gives each node users of its own.
-			_, errs[i] = n.rush(ctx, "c", redisCallers/len(fleet), (i+1)<<24, burst/len(fleet), dibs.Granted)
-		})
-	}
-	wg.Wait()
-	if err := errors.Join(errs...); err != nil {
-		return r, err
-	}
-	// Any node can tell: they read one Redis and one ledger.
-	if r.lag, err = fleet[0].settled(ctx); err != nil {
-		return r, err
-	}
-	r.cpu = float64((cpuTime() - cpu).Microseconds()) / burst
-	after, err := redisCPU(ctx, c)
-	r.redis = (after - redis) / burst
+	r.redis, err = rise(ctx, redisCPU(c), func() error {
+		// From here to the settled ledger all CPU counts: a fleet that settles twice would show here.
+		cpu := cpuTime()
+		var all errgroup.Group
+		for i, n := range fleet {
+			all.Go(func() error {
+				// scatter maps to 24 bits, so a base above them gives each node users of its own.
+				_, err := n.rush(ctx, "c", redisCallers/len(fleet), (i+1)<<24, burst/len(fleet), dibs.Granted)
+				return err
+			})
+		}
+		err := all.Wait()
+		if err == nil {
+			// Any node can tell: they read one Redis and one ledger.
+			r.lag, err = fleet[0].settled(ctx)
+		}
+		r.cpu = usPer(cpuTime()-cpu, burst)
+		return err
+	})
+	r.redis /= burst
 	return r, err
 }
 
@@ -144,18 +134,9 @@ func (n *redisNode) settled(ctx context.Context) (float64, error) {
 	if err != nil {
 		return 0, err
 	}
-	for {
+	err = until(ctx, 10*time.Millisecond, func() (bool, error) {
 		totals, err := n.ledger.Totals(ctx, shard)
-		if err != nil {
-			return 0, err
-		}
-		if !totals.Position.Before(st.Head) {
-			return time.Since(begun).Seconds(), nil
-		}
-		select {
-		case <-ctx.Done():
-			return 0, ctx.Err()
-		case <-time.After(10 * time.Millisecond):
-		}
-	}
+		return !totals.Position.Before(st.Head), err
+	})
+	return time.Since(begun).Seconds(), err
 }

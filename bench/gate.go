@@ -10,7 +10,6 @@ import (
 	"math/big"
 	"net/http"
 	"net/http/httptest"
-	"os"
 	"strconv"
 	"time"
 
@@ -41,22 +40,17 @@ func gateKey() (*ecdsa.PrivateKey, error) {
 // and a list of users. Sold out, because a refusal is the cheapest answer of the engine: what the
 // gate adds stands out most against it. The ratio to a grant would be smaller.
 func gateHandler(ctx context.Context, kind string) (*benchNode, http.Handler, error) {
-	dir, err := os.MkdirTemp("", "dibs-bench-")
-	if err != nil {
-		return nil, nil, err
-	}
-	cfg := node.Config{Dir: dir, Migrate: true}
+	var cfg node.Config
 	// A limit that no load of this part reaches: a claim that a limit refuses has another status,
 	// and press would fail.
 	many := &dibs.LimitSpec{Rate: 1_000_000, Every: dibs.Duration(time.Second)}
 	if kind != "off" {
 		cfg.Limits = limit.Config{User: many, Address: many}
 	}
-	opened, err := node.Open(ctx, cfg)
+	n, err := openNode(ctx, cfg)
 	if err != nil {
 		return nil, nil, err
 	}
-	n := &benchNode{opened, dir}
 	if err := n.campaign(ctx, "refused", 1, 1); err != nil {
 		return n, nil, err
 	}

@@ -15,9 +15,9 @@ import (
 	"runtime/debug"
 	"strconv"
 	"strings"
-	"sync"
-	"sync/atomic"
 	"time"
+
+	"golang.org/x/sync/errgroup"
 
 	"github.com/dibs-dev/dibs"
 	"github.com/dibs-dev/dibs/gateway"
@@ -160,7 +160,7 @@ func idleSockets(ctx context.Context, o *options) error {
 			}
 		}
 	}()
-	if err := inParallel(64, sockets, func(i int) (err error) {
+	if err := inParallel(ctx, 64, sockets, func(_ context.Context, i int) (err error) {
 		all[i], err = openSocket(ctx, r.addr, "u"+strconv.Itoa(i))
 		return err
 	}); err != nil {
@@ -183,26 +183,19 @@ func hearAll(ctx context.Context, o *options, r *remote, all []*socket) error {
 	var took []float64
 	for range o.rounds {
 		for _, step := range [][2]string{{"/pause", `"phase":"paused"`}, {"/resume", `"phase":"open"`}} {
-			path, word := step[0], step[1]
-			var heard sync.WaitGroup
-			var fault atomic.Pointer[error]
+			var heard errgroup.Group
 			for _, s := range all {
-				heard.Go(func() {
-					if err := s.until(word); err != nil {
-						fault.Store(&err)
-					}
-				})
+				heard.Go(func() error { return s.until(step[1]) })
 			}
 			begun := time.Now()
-			if _, _, err := r.ask(ctx, path); err != nil {
+			if _, _, err := r.ask(ctx, step[0]); err != nil {
 				return err
-			}
-			heard.Wait()
-			if err := fault.Load(); err != nil {
-				return *err
 			}
 			// ask has returned by now, so the figure ends with the call's answer or with the last
 			// connection, whichever is later.
+			if err := heard.Wait(); err != nil {
+				return err
+			}
 			took = append(took, time.Since(begun).Seconds()*1e3)
 		}
 	}
@@ -218,36 +211,24 @@ func hearAll(ctx context.Context, o *options, r *remote, all []*socket) error {
 func viewCost(ctx context.Context, o *options) error {
 	var bare, full []float64
 	for range o.rounds {
-		d, err := start(ctx, "gateway")
-		if err != nil {
-			return err
-		}
+		var view strings.Builder
 		// One request before the measurement learns the answer that the bare handler will send.
-		body, header, err := d.ask(ctx, "/v1/campaigns/granted")
-		if err != nil {
-			d.stop()
+		per, err := costOfViews(ctx, "gateway", func(r *remote) error {
+			body, header, err := r.ask(ctx, "/v1/campaigns/granted")
+			for _, name := range []string{"Content-Type", "Etag", "Vary", "Cache-Control", "Content-Length", "X-Content-Type-Options", "X-Request-Id"} {
+				view.WriteString(name + ": " + header.Get(name) + "\n")
+			}
+			view.WriteString("\n" + body)
 			return err
-		}
-		per, err := d.cpuPerView(ctx)
-		d.stop()
+		})
 		if err != nil {
 			return err
 		}
 		full = append(full, per)
-		var view strings.Builder
-		for _, name := range []string{"Content-Type", "Etag", "Vary", "Cache-Control", "Content-Length", "X-Content-Type-Options", "X-Request-Id"} {
-			view.WriteString(name + ": " + header.Get(name) + "\n")
-		}
-		if err := os.Setenv(viewEnv, view.String()+"\n"+body); err != nil {
+		if err := os.Setenv(viewEnv, view.String()); err != nil {
 			return err
 		}
-		b, err := start(ctx, "bare-view")
-		if err != nil {
-			return err
-		}
-		per, err = b.cpuPerView(ctx)
-		b.stop()
-		if err != nil {
+		if per, err = costOfViews(ctx, "bare-view", func(*remote) error { return nil }); err != nil {
 			return err
 		}
 		bare = append(bare, per)
@@ -258,27 +239,33 @@ func viewCost(ctx context.Context, o *options) error {
 	return nil
 }
 
+// costOfViews starts a server, and measures its views when first is done.
+func costOfViews(ctx context.Context, kind string, first func(*remote) error) (float64, error) {
+	r, err := start(ctx, kind)
+	if err != nil {
+		return 0, err
+	}
+	defer r.stop()
+	if err := first(r); err != nil {
+		return 0, err
+	}
+	return r.cpuPerView(ctx)
+}
+
 // cpuPerView returns the server's CPU per view, in microseconds. A tenth of the views goes before,
 // uncounted: the first requests grow the heap, open the connections and fill the page cache.
 func (r *remote) cpuPerView(ctx context.Context) (float64, error) {
 	if err := r.fetch(ctx, views/10); err != nil {
 		return 0, err
 	}
-	before, err := r.cpu(ctx)
-	if err != nil {
-		return 0, err
-	}
-	if err := r.fetch(ctx, views); err != nil {
-		return 0, err
-	}
-	after, err := r.cpu(ctx)
-	return float64(after-before) / 1e3 / views, err
+	cpu, err := rise(ctx, r.cpu, func() error { return r.fetch(ctx, views) })
+	return cpu / views, err
 }
 
 // fetch reads the view n times over a few connections, one request at a time on each. It writes the
 // request as text: http.Client would use more CPU than the server that it shares the machine with.
 func (r *remote) fetch(ctx context.Context, n int) error {
-	return inParallel(connections, connections, func(int) error {
+	return inParallel(ctx, connections, connections, func(ctx context.Context, _ int) error {
 		conn, err := (&net.Dialer{}).DialContext(ctx, "tcp", r.addr)
 		if err != nil {
 			return err

@@ -18,6 +18,29 @@ func median(values []float64) float64 {
 	return values[len(values)/2]
 }
 
+// medians returns the median of each figure that of takes from a round; zeros without a round.
+func medians[T any](rounds []T, of func(*T) []float64) []float64 {
+	out := make([]float64, len(of(new(T))))
+	for n := range out {
+		values := make([]float64, len(rounds))
+		for i := range rounds {
+			values[i] = of(&rounds[i])[n]
+		}
+		if len(values) > 0 {
+			out[n] = median(values)
+		}
+	}
+	return out
+}
+
+// printRow prints a row of a table: what it is about, then its figures.
+func printRow(form string, figures []float64, about ...any) {
+	for _, f := range figures {
+		about = append(about, f)
+	}
+	fmt.Printf(form, about...)
+}
+
 // grants measures durable grants: each caller waits until its grant is in the journal, synced. No
 // yardstick stands beside it: the part compares grants with settling, which must keep up in the
 // long run. So each round prints how many entries were settled while claims came, and how fast the
@@ -25,7 +48,7 @@ func median(values []float64) float64 {
 // grant. The rate depends on the disk's sync and on callers: more callers share one sync.
 func grants(ctx context.Context, o *options) error {
 	// One node for all rounds: its ledger grows, as that of a node does that sells for hours.
-	n, err := openNode(ctx, node.ServiceConfig{})
+	n, err := openNode(ctx, node.Config{})
 	if err != nil {
 		return err
 	}
@@ -61,21 +84,16 @@ func grants(ctx context.Context, o *options) error {
 // looks every 10 ms: the rate is too low when so little was left that it took only some of those.
 func (n *benchNode) settleRate(ctx context.Context) (float64, error) {
 	before, started := n.Service.Observe().Settled, time.Now()
-	for {
-		m := n.Service.Observe()
+	var m node.Metrics
+	err := until(ctx, 10*time.Millisecond, func() (bool, error) {
+		m = n.Service.Observe()
 		waiting := int64(0)
 		for _, c := range m.Campaigns {
 			waiting += c.Backlog
 		}
-		if waiting == 0 {
-			return float64(m.Settled-before) / time.Since(started).Seconds(), nil
-		}
-		select {
-		case <-ctx.Done():
-			return 0, ctx.Err()
-		case <-time.After(10 * time.Millisecond):
-		}
-	}
+		return waiting == 0, nil
+	})
+	return float64(m.Settled-before) / time.Since(started).Seconds(), err
 }
 
 // refusals measures the refusals of a sold-out campaign, which is what nearly every user of a rush
@@ -83,7 +101,7 @@ func (n *benchNode) settleRate(ctx context.Context) (float64, error) {
 // looked up among the holders first, since it may repeat a claim that was granted. All users ask
 // for the first time and hold nothing.
 func refusals(ctx context.Context, o *options) error {
-	n, err := openNode(ctx, node.ServiceConfig{})
+	n, err := openNode(ctx, node.Config{})
 	if err != nil {
 		return err
 	}
@@ -124,12 +142,12 @@ func refusalRates(ctx context.Context, o *options, n *benchNode, what string, cl
 // heap is the process's: collecting it costs both sizes alike. MaxBacklog is out of reach, since
 // filling the large campaign would otherwise be refused as overloaded and end the part.
 func flat(ctx context.Context, o *options) error {
-	few, err := openNode(ctx, node.ServiceConfig{MaxBacklog: 1 << 40})
+	few, err := openNode(ctx, node.Config{Service: node.ServiceConfig{MaxBacklog: 1 << 40}})
 	if err != nil {
 		return err
 	}
 	defer few.discard()
-	many, err := openNode(ctx, node.ServiceConfig{MaxBacklog: 1 << 40})
+	many, err := openNode(ctx, node.Config{Service: node.ServiceConfig{MaxBacklog: 1 << 40}})
 	if err != nil {
 		return err
 	}

@@ -35,14 +35,7 @@ func growth(ctx context.Context, o *options) error {
 	}
 	var first float64
 	for done := warm; done+part <= o.claims; done += part {
-		before, err := r.cpu(ctx)
-		if err != nil {
-			return err
-		}
-		if err := r.grantNew(ctx, done, part); err != nil {
-			return err
-		}
-		after, err := r.cpu(ctx)
+		cpu, err := rise(ctx, r.cpu, func() error { return r.grantNew(ctx, done, part) })
 		if err != nil {
 			return err
 		}
@@ -54,7 +47,7 @@ func growth(ctx context.Context, o *options) error {
 		if err != nil {
 			return err
 		}
-		per := float64(after-before) / 1e3 / float64(part)
+		per := cpu / float64(part)
 		if first == 0 {
 			first = per
 		}

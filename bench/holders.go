@@ -46,76 +46,66 @@ func holdersPart(ctx context.Context, o *options) error {
 
 // hold measures one engine.
 func hold(ctx context.Context, o *options, engine string) (h holding, err error) {
-	dir, err := os.MkdirTemp("", "dibs-bench-")
-	if err != nil {
-		return h, err
-	}
-	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
-	cfg := node.Config{Dir: dir, Migrate: true, Engine: engine}
-	var redis *servers.Redis
+	cfg := node.Config{Engine: engine}
+	var redis []*servers.Redis
 	if engine != node.Memory {
-		if redis, err = servers.StartRedis(dir, servers.RedisAlways...); err != nil {
+		r, stop, err := startRedis(servers.RedisAlways...)
+		if err != nil {
 			return h, err
 		}
-		defer redis.Kill()
-		cfg.Engine = redis.URL()
+		defer stop()
+		redis, cfg.Engine = []*servers.Redis{r}, r.URL()
 	}
-	n, err := node.Open(ctx, cfg)
+	b, err := openNode(ctx, cfg)
 	if err != nil {
 		return h, err
 	}
-	b := &benchNode{n, dir}
+	defer func() { err = errors.Join(err, os.RemoveAll(b.dir)) }()
 	if err = b.campaign(ctx, "c", 1_000_000_000, 1); err == nil {
 		err = b.fill(ctx, o, redis, &h)
 	}
-	if err = errors.Join(err, n.Close(ctx)); err != nil {
+	if err = errors.Join(err, b.Close(ctx)); err != nil {
 		return h, err
 	}
+	cfg.Dir, cfg.Migrate = b.dir, true
 	return h, h.restart(ctx, cfg, redis)
 }
 
 // fill makes the grants, and waits after each tenth until it is settled.
-func (n *benchNode) fill(ctx context.Context, o *options, redis *servers.Redis, h *holding) error {
-	empty, err := held(ctx, redis)
-	if err != nil {
-		return err
-	}
+func (n *benchNode) fill(ctx context.Context, o *options, redis []*servers.Redis, h *holding) error {
 	claims := o.holders / holderParts
-	for part := range holderParts {
-		before, err := spent(ctx, redis)
-		if err != nil {
-			return err
+	grown, err := rise(ctx, held(redis), func() error {
+		for part := range holderParts {
+			spent, err := rise(ctx, spentBy(redis...), func() error {
+				if _, err := n.rush(ctx, "c", o.callers, part<<24, claims, dibs.Granted); err != nil {
+					return err
+				}
+				began := time.Now()
+				_, err := n.settleRate(ctx)
+				h.settled = time.Since(began)
+				return err
+			})
+			if err != nil {
+				return err
+			}
+			if h.last = spent / float64(claims); part == 0 {
+				h.first = h.last
+			}
 		}
-		if _, err := n.rush(ctx, "c", o.callers, part<<24, claims, dibs.Granted); err != nil {
-			return err
-		}
-		began := time.Now()
-		if _, err := n.settleRate(ctx); err != nil {
-			return err
-		}
-		h.settled = time.Since(began)
-		after, err := spent(ctx, redis)
-		if err != nil {
-			return err
-		}
-		h.last = (after - before) / float64(claims)
-		if part == 0 {
-			h.first = h.last
-		}
-	}
-	full, err := held(ctx, redis)
-	h.bytes = float64(full-empty) / float64(claims*holderParts)
+		return nil
+	})
+	h.bytes = grown / float64(claims*holderParts)
 	return err
 }
 
 // restart opens the node again, on a Redis that was killed, and verifies the campaign.
-func (h *holding) restart(ctx context.Context, cfg node.Config, redis *servers.Redis) error {
-	if redis != nil {
-		redis.Kill()
+func (h *holding) restart(ctx context.Context, cfg node.Config, redis []*servers.Redis) (err error) {
+	for _, r := range redis {
+		r.Kill()
 	}
 	began := time.Now()
-	if redis != nil {
-		if err := redis.Start(); err != nil {
+	for _, r := range redis {
+		if err := r.Start(); err != nil {
 			return err
 		}
 	}
@@ -123,46 +113,34 @@ func (h *holding) restart(ctx context.Context, cfg node.Config, redis *servers.R
 	if err != nil {
 		return err
 	}
-	for {
-		r, err := n.Claims.Claim(ctx, dibs.ClaimRequest{CampaignID: "c", UserID: "late", Key: "late"})
-		if err == nil && r.Outcome == dibs.Granted {
-			break
+	defer func() { err = errors.Join(err, n.Close(ctx)) }()
+	err = until(ctx, 10*time.Millisecond, func() (bool, error) {
+		err := claim(ctx, n.Service, "c", "late", "late", dibs.Granted)
+		if errors.Is(err, dibs.ErrUnavailable) {
+			return false, nil
 		}
-		if err == nil || !errors.Is(err, dibs.ErrUnavailable) {
-			return errors.Join(fmt.Errorf("a claim after the restart: %s, %w", r.Outcome, err), n.Close(ctx))
-		}
-		select {
-		case <-ctx.Done():
-			return errors.Join(ctx.Err(), n.Close(ctx))
-		case <-time.After(10 * time.Millisecond):
-		}
+		return true, err
+	})
+	if err != nil {
+		return fmt.Errorf("a claim after the restart: %w", err)
 	}
 	h.loaded = time.Since(began)
 	began = time.Now()
-	report, err := n.Audit.Verify(ctx, "c")
-	if err == nil && !report.OK {
-		err = fmt.Errorf("a promise is broken: %+v", report)
-	}
+	err = verified(ctx, n.Service, "c")
 	h.verified = time.Since(began)
-	return errors.Join(err, n.Close(ctx))
-}
-
-// spent is the CPU of this process, and of Redis if there is one, in µs.
-func spent(ctx context.Context, redis *servers.Redis) (float64, error) {
-	if redis == nil {
-		return spentBy(ctx, nil)
-	}
-	return spentBy(ctx, []*servers.Redis{redis})
+	return err
 }
 
 // held is the memory that claims are in: of this process, or of Redis if there is one.
-func held(ctx context.Context, redis *servers.Redis) (int64, error) {
-	if redis == nil {
-		return heap(), nil
+func held(redis []*servers.Redis) func(context.Context) (float64, error) {
+	return func(ctx context.Context) (float64, error) {
+		if len(redis) == 0 {
+			return float64(heap()), nil
+		}
+		info, err := redis[0].Info(ctx, "memory")
+		if err != nil {
+			return 0, err
+		}
+		return strconv.ParseFloat(info["used_memory"], 64)
 	}
-	info, err := redis.Info(ctx, "memory")
-	if err != nil {
-		return 0, err
-	}
-	return strconv.ParseInt(info["used_memory"], 10, 64)
 }

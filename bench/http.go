@@ -12,7 +12,6 @@ import (
 	"os/exec"
 	"strconv"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/dibs-dev/dibs"
@@ -126,7 +125,7 @@ func servingOf(ctx context.Context, kind string) (s serving, err error) {
 
 // dibsServing is a node with a campaign that grants and one that refuses.
 func dibsServing(ctx context.Context, kind string) (s serving, err error) {
-	n, err := openNode(ctx, node.ServiceConfig{})
+	n, err := openNode(ctx, node.Config{})
 	if err != nil {
 		return s, err
 	}
@@ -231,68 +230,47 @@ func (r *remote) stop() {
 	_ = r.cmd.Wait()
 }
 
-// cpu returns the server's CPU time since its start, user and system, once all is settled.
-func (r *remote) cpu(ctx context.Context) (time.Duration, error) {
+// cpu returns the server's CPU time since its start, user and system, in µs, once all is settled.
+func (r *remote) cpu(ctx context.Context) (float64, error) {
 	n, err := r.number(ctx, "/cpu")
-	return time.Duration(n), err
+	return float64(n) / 1e3, err
 }
 
 // number returns what the server answers at a path of its own: /cpu, /resident or /used.
 func (r *remote) number(ctx context.Context, path string) (int64, error) {
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+r.addr+path, nil)
+	text, _, err := r.ask(ctx, path)
 	if err != nil {
 		return 0, err
 	}
-	res, err := (&http.Client{}).Do(req)
-	if err != nil {
-		return 0, err
-	}
-	defer func() { _ = res.Body.Close() }()
-	text, err := io.ReadAll(res.Body)
-	if err != nil {
-		return 0, err
-	}
-	return strconv.ParseInt(string(text), 10, 64)
+	return strconv.ParseInt(text, 10, 64)
 }
 
 // press sends one claim per token over a few connections and checks that each is answered with a
 // status: a server that refuses for another reason does other work, and its figure would lie. The
 // claims have no idempotency key. It writes requests as text, since the clients share the CPUs.
 func (r *remote) press(ctx context.Context, campaign string, tokens []string, status int) error {
-	var wg sync.WaitGroup
-	errs := make(chan error, connections)
 	want := []byte("HTTP/1.1 " + strconv.Itoa(status))
-	for w := range connections {
-		wg.Go(func() {
-			conn, err := (&net.Dialer{}).DialContext(ctx, "tcp", r.addr)
-			if err != nil {
-				errs <- err
-				return
-			}
-			defer func() { _ = conn.Close() }()
-			in := bufio.NewReader(conn)
+	return inParallel(ctx, connections, connections, func(ctx context.Context, w int) error {
+		conn, err := (&net.Dialer{}).DialContext(ctx, "tcp", r.addr)
+		if err != nil {
+			return err
+		}
+		defer func() { _ = conn.Close() }()
+		in := bufio.NewReader(conn)
+		for i := w; i < len(tokens); i += connections {
 			// Each connection waits for its answer before it sends the next claim: no queue grows in
 			// the server by the machine's load.
-			for i := w; i < len(tokens); i += connections {
-				_, err := fmt.Fprintf(conn, "POST /v1/campaigns/%s/claims HTTP/1.1\r\nHost: bench\r\nAuthorization: Bearer %s\r\n"+
-					"Content-Type: application/json\r\nContent-Length: 14\r\n\r\n{\"quantity\":1}", campaign, tokens[i])
-				if err == nil {
-					err = readAnswer(in, want)
-				}
-				if err != nil {
-					errs <- err
-					return
-				}
+			_, err := fmt.Fprintf(conn, "POST /v1/campaigns/%s/claims HTTP/1.1\r\nHost: bench\r\nAuthorization: Bearer %s\r\n"+
+				"Content-Type: application/json\r\nContent-Length: 14\r\n\r\n{\"quantity\":1}", campaign, tokens[i])
+			if err == nil {
+				err = readAnswer(in, want)
 			}
-		})
-	}
-	wg.Wait()
-	select {
-	case err := <-errs:
-		return err
-	default:
+			if err != nil {
+				return err
+			}
+		}
 		return nil
-	}
+	})
 }
 
 // readAnswer reads one answer off the connection, and fails on another status than want, such as
@@ -381,13 +359,9 @@ func cpuPerClaim(ctx context.Context, kind, campaign string, tokens []string, st
 	if err := r.press(ctx, campaign, tokens[:warm], status); err != nil {
 		return 0, fmt.Errorf("%s: %w", kind, err)
 	}
-	before, err := r.cpu(ctx)
+	cpu, err := rise(ctx, r.cpu, func() error { return r.press(ctx, campaign, tokens[warm:], status) })
 	if err != nil {
-		return 0, err
-	}
-	if err := r.press(ctx, campaign, tokens[warm:], status); err != nil {
 		return 0, fmt.Errorf("%s: %w", kind, err)
 	}
-	after, err := r.cpu(ctx)
-	return float64(after-before) / 1e3 / float64(len(tokens)-warm), err
+	return cpu / float64(len(tokens)-warm), nil
 }

@@ -34,15 +34,11 @@ const (
 // a call. They include the few INFO of this part.
 func idle(ctx context.Context, _ *options) (err error) {
 	defer func() { err = errors.Join(err, servers.StopAll()) }()
-	dir, err := os.MkdirTemp("", "dibs-bench-")
+	r, stop, err := startRedis(servers.RedisAlways...)
 	if err != nil {
 		return err
 	}
-	r, err := servers.StartRedis(dir, servers.RedisAlways...)
-	if err != nil {
-		return err
-	}
-	defer stopRedis(r, dir)
+	defer stop()
 	ledger, done, err := emptyDatabase(servers.MariaDB)()
 	if err != nil {
 		return err
@@ -63,7 +59,7 @@ func idle(ctx context.Context, _ *options) (err error) {
 	}
 	// Each node has claims in each campaign, so all nodes have taken all campaigns up: one that was
 	// never used asks for nothing.
-	err = inParallel(16, idleCampaigns, func(i int) error {
+	err = inParallel(ctx, 16, idleCampaigns, func(ctx context.Context, i int) error {
 		id := fmt.Sprint("c", i)
 		if err := fleet[i%fleetSize].campaign(ctx, id, 10, 1); err != nil {
 			return err
@@ -125,7 +121,7 @@ var idleWrites = map[string]bool{"set": true, "hset": true, "xadd": true, "hincr
 
 // idleCounts reads the counters since the server's start; the difference of two counts.
 func idleCounts(ctx context.Context, c rueidis.Client) (n idleCount, err error) {
-	if n.cpu, err = redisCPU(ctx, c); err != nil {
+	if n.cpu, err = redisCPU(c)(ctx); err != nil {
 		return n, err
 	}
 	info, err := c.Do(ctx, c.B().Info().Section("commandstats").Build()).ToString()

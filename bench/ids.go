@@ -3,8 +3,10 @@ package main
 import (
 	"context"
 	"fmt"
-	"sync"
+	"math/bits"
 	"time"
+
+	"golang.org/x/sync/errgroup"
 
 	"github.com/dibs-dev/dibs/idgen"
 )
@@ -22,11 +24,11 @@ type idMaker struct {
 // beside one that takes blocks, and shows what a block saves. Redis runs here, without a network in between. At the
 // end collisions looks for ids that are alike, of the kind that counts by day.
 func ids(ctx context.Context, o *options) error {
-	r, dir, err := plainRedis()
+	r, stop, err := startRedis()
 	if err != nil {
 		return err
 	}
-	defer stopRedis(r, dir)
+	defer stop()
 	counter, err := idgen.OpenRedisCounter(r.URL(), "")
 	if err != nil {
 		return err
@@ -88,26 +90,20 @@ func ids(ctx context.Context, o *options) error {
 
 // rate returns ids made a second by so many callers together. An error of any caller spoils it.
 func (m *idMaker) rate(callers int) (float64, error) {
-	errs := make(chan error, callers)
+	var all errgroup.Group
 	begun := time.Now()
 	for range callers {
-		go func() {
+		all.Go(func() error {
 			for range m.count / callers {
 				if err := m.next(); err != nil {
-					errs <- err
-					return
+					return err
 				}
 			}
-			errs <- nil
-		}()
+			return nil
+		})
 	}
-	var first error
-	for range callers {
-		if err := <-errs; err != nil {
-			first = err
-		}
-	}
-	return float64(m.count) / time.Since(begun).Seconds(), first
+	err := all.Wait()
+	return float64(m.count) / time.Since(begun).Seconds(), err
 }
 
 // many is how many ids are compared. The bits of four callers take about 62 MB together.
@@ -124,37 +120,35 @@ func collisions(ctx context.Context, d *idgen.Daily) error {
 	}
 	_, from := idgen.DailyTime(base)
 	seen := make([][]uint64, callers)
-	errs := make([]error, callers)
-	var wg sync.WaitGroup
+	var group errgroup.Group
 	for c := range callers {
 		// A quarter more than many: counts may be taken in a block and then not given.
 		seen[c] = make([]uint64, (many+many/4)/64)
-		wg.Go(func() {
+		group.Go(func() error {
 			for range many / callers {
 				id, err := d.Next(ctx)
 				if err != nil {
-					errs[c] = err
-					return
+					return err
 				}
 				_, count := idgen.DailyTime(id)
 				at := count - from
 				seen[c][at/64] ^= 1 << (at % 64)
 			}
+			return nil
 		})
 	}
-	wg.Wait()
+	if err := group.Wait(); err != nil {
+		return err
+	}
 	made := 0
 	for i := range seen[0] {
 		var all uint64
 		for c := range callers {
-			if errs[c] != nil {
-				return errs[c]
-			}
 			// An id that two callers have counts once here, and one that a caller has twice not at all,
 			// since its bit was flipped back: in both cases the sum falls below many.
 			all |= seen[c][i]
 		}
-		made += ones(all)
+		made += bits.OnesCount64(all)
 	}
 	fmt.Printf("\n%d ids of the day by %d callers: %d different, %d alike\n", many, callers, made, many-made)
 	return nil

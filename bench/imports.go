@@ -33,13 +33,13 @@ func imports(ctx context.Context, o *options) error {
 
 // importOnce imports into an empty node: into one that has codes the index would be dearer.
 func importOnce(ctx context.Context) (took time.Duration, err error) {
-	dir, err := os.MkdirTemp("", "dibs-bench-")
+	n, err := openNode(ctx, node.Config{})
 	if err != nil {
 		return 0, err
 	}
-	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
+	defer n.discard()
 	// A file, as the command line sends one; it is in the page cache when the import reads it.
-	file, err := os.Create(filepath.Join(dir, "codes.csv"))
+	file, err := os.Create(filepath.Join(n.dir, "codes.csv"))
 	if err != nil {
 		return 0, err
 	}
@@ -55,20 +55,15 @@ func importOnce(ctx context.Context) (took time.Duration, err error) {
 	if err := out.Flush(); err != nil {
 		return 0, err
 	}
-	nd, err := node.Open(ctx, node.Config{Dir: filepath.Join(dir, "data"), Migrate: true})
-	if err != nil {
-		return 0, err
-	}
-	defer func() { err = errors.Join(err, nd.Close(context.WithoutCancel(ctx))) }()
 	now := time.Now()
-	if _, err := nd.Service.Campaigns.Create(ctx, dibs.CampaignSpec{
+	if _, err := n.Service.Campaigns.Create(ctx, dibs.CampaignSpec{
 		ID: "spring", Kind: dibs.Coupon, Title: "Spring", StartsAt: now, EndsAt: now.Add(time.Hour), Stock: dibs.StockSpec{Items: []string{}},
 	}); err != nil {
 		return 0, err
 	}
 	// Only the import is measured: not the writing of the file, nor the opening of the node.
 	began, shown := time.Now(), time.Now()
-	done, err := nd.Service.Campaigns.ImportCodes(ctx, "spring", file, "", func(n int64) {
+	done, err := n.Service.Campaigns.ImportCodes(ctx, "spring", file, "", func(n int64) {
 		if time.Since(shown) > 5*time.Second {
 			shown = time.Now()
 			fmt.Fprintf(os.Stderr, "%d of %d codes\n", n, importCodes)

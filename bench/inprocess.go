@@ -1,16 +1,19 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"os"
 	"runtime"
 	"strconv"
-	"sync"
 	"sync/atomic"
 	"time"
 
+	"golang.org/x/sync/errgroup"
+
 	"github.com/dibs-dev/dibs"
+	"github.com/dibs-dev/dibs/internal/wait"
 	"github.com/dibs-dev/dibs/node"
 )
 
@@ -20,13 +23,14 @@ type benchNode struct {
 	dir string
 }
 
-// openNode opens a node with the memory engine, on SQLite, with the defaults where tune is zero.
-func openNode(ctx context.Context, tune node.ServiceConfig) (*benchNode, error) {
+// openNode opens a node in a temporary folder; cfg is the defaults but for what it sets.
+func openNode(ctx context.Context, cfg node.Config) (*benchNode, error) {
 	dir, err := os.MkdirTemp("", "dibs-bench-")
 	if err != nil {
 		return nil, err
 	}
-	n, err := node.Open(ctx, node.Config{Dir: dir, Migrate: true, Service: tune})
+	cfg.Dir, cfg.Migrate = dir, true
+	n, err := node.Open(ctx, cfg)
 	if err != nil {
 		return nil, err
 	}
@@ -47,12 +51,26 @@ func (n *benchNode) discard() {
 // campaign publishes a sale of so many units that has begun and needs no payment, so that a grant
 // is final and its expiry adds no work.
 func (n *benchNode) campaign(ctx context.Context, id string, units, limit int64) error {
-	_, err := n.Service.Campaigns.Create(ctx, dibs.CampaignSpec{
-		ID: id, Kind: dibs.Sale, Title: id, StartsAt: time.Now().Add(-time.Hour), EndsAt: time.Now().Add(time.Hour),
-		Stock: dibs.StockSpec{Units: &units}, Limit: &limit,
-	})
-	if err == nil {
-		_, err = n.Service.Campaigns.Publish(ctx, id)
+	_, err := published(ctx, n.Service, dibs.CampaignSpec{ID: id, Stock: dibs.StockSpec{Units: &units}, Limit: &limit})
+	return err
+}
+
+// published makes and publishes a campaign that is open now: a sale, where spec does not say another kind.
+func published(ctx context.Context, s *node.Service, spec dibs.CampaignSpec) (*dibs.Campaign, error) {
+	now := time.Now()
+	spec.Kind, spec.Title = cmp.Or(spec.Kind, dibs.Sale), spec.ID
+	spec.StartsAt, spec.EndsAt = now.Add(-time.Hour), now.Add(24*time.Hour)
+	if _, err := s.Campaigns.Create(ctx, spec); err != nil {
+		return nil, err
+	}
+	return s.Campaigns.Publish(ctx, spec.ID)
+}
+
+// claim makes a claim, whose answer must be want.
+func claim(ctx context.Context, s *node.Service, campaign, user, key string, want dibs.Reason) error {
+	r, err := s.Claims.Claim(ctx, dibs.ClaimRequest{CampaignID: campaign, UserID: user, Key: key})
+	if err == nil && r.Outcome != want {
+		err = fmt.Errorf("a claim is answered %s, not %s", r.Outcome, want)
 	}
 	return err
 }
@@ -62,40 +80,64 @@ func (n *benchNode) campaign(ctx context.Context, id string, units, limit int64)
 // 24 bits, each once. Each answer must be want: a claim that is refused costs less than a grant,
 // and one wrong answer fails the round.
 func (n *benchNode) rush(ctx context.Context, id string, callers, first, claims int, want dibs.Reason) (time.Duration, error) {
-	var next atomic.Int64
-	var wg sync.WaitGroup
-	var failed atomic.Pointer[error]
 	// Else this round would collect the garbage of an earlier one.
 	runtime.GC()
-	// Callers have contexts of their own: one that all of them wait on would be
-	// a bottleneck that no server has.
-	own := context.WithoutCancel(ctx)
 	started := time.Now()
+	err := inParallel(context.WithoutCancel(ctx), callers, claims, func(own context.Context, i int) error {
+		// Every 1,024th claim looks at ctx, since the claims have another context.
+		if i%1024 == 0 && ctx.Err() != nil {
+			return ctx.Err()
+		}
+		return claim(own, n.Service, id, "u"+strconv.Itoa(first+scatter(i)), "", want)
+	})
+	return time.Since(started), err
+}
+
+// inParallel calls f for each number below n, in order of their start, by so many callers at a
+// time, and returns the first error, after which no caller goes on. Callers have contexts of their
+// own: one that all of them wait on would be a bottleneck that no server has.
+func inParallel(ctx context.Context, callers, n int, f func(ctx context.Context, i int) error) error {
+	var next atomic.Int64
+	var all errgroup.Group
 	for range callers {
-		wg.Go(func() {
-			for {
-				i := int(next.Add(1)) - 1
-				// Every 1,024th claim looks at ctx, since the claims have another context.
-				if i >= claims || failed.Load() != nil || i%1024 == 0 && ctx.Err() != nil {
-					return
-				}
-				r, err := n.Service.Claims.Claim(own, dibs.ClaimRequest{CampaignID: id, UserID: "u" + strconv.Itoa(first+scatter(i))})
-				if err == nil && r.Outcome != want {
-					err = fmt.Errorf("claim answered %s, want %s", r.Outcome, want)
-				}
-				if err != nil {
-					failed.Store(&err)
-					return
+		all.Go(func() error {
+			ctx, cancel := context.WithCancel(ctx)
+			defer cancel()
+			for i := int(next.Add(1)) - 1; i < n; i = int(next.Add(1)) - 1 {
+				if err := f(ctx, i); err != nil {
+					next.Store(int64(n))
+					return err
 				}
 			}
+			return nil
 		})
 	}
-	wg.Wait()
-	took := time.Since(started)
-	if err := failed.Load(); err != nil {
-		return took, *err
+	return all.Wait()
+}
+
+// until asks at such intervals until met says yes.
+func until(ctx context.Context, every time.Duration, met func() (bool, error)) error {
+	for {
+		if yes, err := met(); yes || err != nil {
+			return err
+		}
+		if !wait.Sleep(ctx, every) {
+			return ctx.Err()
+		}
 	}
-	return took, nil
+}
+
+// rise returns by how much a figure grows while do runs.
+func rise(ctx context.Context, figure func(context.Context) (float64, error), do func() error) (float64, error) {
+	before, err := figure(ctx)
+	if err == nil {
+		err = do()
+	}
+	if err != nil {
+		return 0, err
+	}
+	after, err := figure(ctx)
+	return after - before, err
 }
 
 // refusers is how many callers the refusals come from. A refusal waits for nothing, so more
@@ -106,36 +148,25 @@ const refusers = 16
 // must be sold out. The names of the users are made before, so that no allocation but those of
 // dibs is measured; there are so many that one line of the cache does not answer for all.
 func (n *benchNode) refuse(ctx context.Context, id, key string, claims int) (time.Duration, error) {
-	var wg sync.WaitGroup
-	errs := make(chan error, refusers)
+	var all errgroup.Group
+	// Users who hold nothing: those of rush begin with u.
 	users := make([]string, 4096)
 	for i := range users {
-		// Users who hold nothing: those of rush begin with u.
 		users[i] = "x" + strconv.Itoa(scatter(i))
 	}
 	started := time.Now()
 	for w := range refusers {
-		wg.Go(func() {
+		all.Go(func() error {
 			for i := range claims / refusers {
-				r, err := n.Service.Claims.Claim(ctx, dibs.ClaimRequest{CampaignID: id, UserID: users[(i+w)%len(users)], Key: key})
-				if err == nil && r.Outcome != dibs.SoldOut {
-					err = fmt.Errorf("claim answered %s", r.Outcome)
-				}
-				if err != nil {
-					errs <- err
-					return
+				if err := claim(ctx, n.Service, id, users[(i+w)%len(users)], key, dibs.SoldOut); err != nil {
+					return err
 				}
 			}
+			return nil
 		})
 	}
-	wg.Wait()
-	took := time.Since(started)
-	select {
-	case err := <-errs:
-		return took, err
-	default:
-		return took, nil
-	}
+	err := all.Wait()
+	return time.Since(started), err
 }
 
 // scatter maps claims to users in no order, as a crowd comes: users in order would all meet the

@@ -71,16 +71,9 @@ func levels(ctx context.Context, o *options) error {
 			}
 			cuts = append(cuts, c)
 		}
-		mid := func(value func(*cut) float64) float64 {
-			values := make([]float64, len(cuts))
-			for i := range cuts {
-				values[i] = value(&cuts[i])
-			}
-			return median(values)
-		}
-		fmt.Printf("| %s | %s | %.0f | %.2f | %.2f | %.0f | %.0f | %.0f |\n", p.name, p.level,
-			mid(func(c *cut) float64 { return c.rate }), mid(func(c *cut) float64 { return c.p50 }), mid(func(c *cut) float64 { return c.p99 }),
-			mid(func(c *cut) float64 { return c.answered }), mid(func(c *cut) float64 { return c.lost }), mid(func(c *cut) float64 { return c.gone }))
+		printRow("| %s | %s | %.0f | %.2f | %.2f | %.0f | %.0f | %.0f |\n", medians(cuts, func(c *cut) []float64 {
+			return []float64{c.rate, c.p50, c.p99, c.answered, c.lost, c.gone}
+		}), p.name, p.level)
 	}
 	return nil
 }
@@ -155,7 +148,7 @@ func powerCut(ctx context.Context, p *persistence) (c cut, err error) {
 // openCuttable is openRedisNode on a disk that can lose its power, with a replica where there is to
 // be one. The replica runs before the node opens, as the level replicated requires.
 func openCuttable(ctx context.Context, p *persistence) (n *redisNode, disk *servers.Disk, replica *servers.Redis, err error) {
-	n, err = openRedisNodeOn(ctx, p.level, func(dir string) (r *servers.Redis, err error) {
+	n, err = openRedisNode(ctx, p.level, "", func(dir string) (r *servers.Redis, err error) {
 		args := p.args
 		if p.replica {
 			// Redis waits five seconds for further replicas by default before it sends the first copy.

@@ -4,14 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"slices"
 	"strconv"
-	"sync"
 	"sync/atomic"
 	"time"
 
 	"github.com/dibs-dev/dibs"
+	"github.com/dibs-dev/dibs/api"
 	"github.com/dibs-dev/dibs/internal/servers"
 	"github.com/dibs-dev/dibs/internal/wait"
 	"github.com/dibs-dev/dibs/node"
@@ -35,11 +34,8 @@ func life(ctx context.Context, o *options) error {
 	fmt.Printf("late: how long after its deadline a claim was released, at %d deadlines a second\n\n", dueRate)
 	fmt.Println("| ledger | confirm/s | p99 | expired and sold out cleared in | claims/s | late, p50 | late, p99 |")
 	fmt.Println("|---|---|---|---|---|---|---|")
-	for _, l := range []struct {
-		name string
-		get  func() (*servers.Server, error)
-	}{{"SQLite", nil}, {"MariaDB", servers.MariaDB}, {"PostgreSQL", servers.Postgres}} {
-		if err := lifeOn(ctx, o, l.name, l.get); err != nil {
+	for _, l := range ledgers {
+		if err := lifeOn(ctx, o, &l); err != nil {
 			return errors.Join(fmt.Errorf("%s: %w", l.name, err), servers.StopAll())
 		}
 	}
@@ -49,10 +45,10 @@ func life(ctx context.Context, o *options) error {
 // lifeOn prints the line of one ledger: the best of the rounds, not the median, since a round takes
 // long and what disturbs it only makes it slower. The best expiry may be of another round than the
 // best rate of confirmations; the lateness is of the latter's.
-func lifeOn(ctx context.Context, o *options, name string, get func() (*servers.Server, error)) error {
+func lifeOn(ctx context.Context, o *options, l *ledgerKind) error {
 	var best lifeFigures
 	for range o.rounds {
-		f, err := lifeRound(ctx, get)
+		f, err := lifeRound(ctx, l)
 		if err != nil {
 			return err
 		}
@@ -65,7 +61,7 @@ func lifeOn(ctx context.Context, o *options, name string, get func() (*servers.S
 		}
 	}
 	expired := float64(lifeClaims-lifeClaims/5) / best.expiry.Seconds()
-	fmt.Printf("| %s | %.0f | %s | %s | %.0f | %s | %s |\n", name, best.confirm, best.p99.Round(100*time.Microsecond),
+	fmt.Printf("| %s | %.0f | %s | %s | %.0f | %s | %s |\n", l.name, best.confirm, best.p99.Round(100*time.Microsecond),
 		best.expiry.Round(10*time.Millisecond), expired, best.late50.Round(time.Millisecond), best.late99.Round(time.Millisecond))
 	return nil
 }
@@ -82,8 +78,8 @@ type lifeFigures struct {
 // lifeRound opens a node with an empty ledger, measures lateness, sells, confirms a fifth, lets the
 // rest expire and verifies. The node's clock is the system's plus ahead, so that the round can pass
 // the deadline of all claims without waiting for half an hour.
-func lifeRound(ctx context.Context, get func() (*servers.Server, error)) (f lifeFigures, err error) {
-	cfg, drop, err := place(get)
+func lifeRound(ctx context.Context, l *ledgerKind) (f lifeFigures, err error) {
+	cfg, drop, err := l.place()
 	if err != nil {
 		return f, err
 	}
@@ -93,46 +89,22 @@ func lifeRound(ctx context.Context, get func() (*servers.Server, error)) (f life
 	if err != nil {
 		return f, err
 	}
-	f.late50, f.late99, err = lateness(ctx, nd)
-	if err == nil {
-		var more lifeFigures
-		more, err = lifeFigured(ctx, nd, &ahead)
-		more.late50, more.late99 = f.late50, f.late99
-		f = more
+	if err = f.lateness(ctx, nd); err == nil {
+		err = f.figure(ctx, nd, &ahead)
 	}
 	return f, errors.Join(err, nd.Close(ctx), drop())
 }
 
-// place is where a node of a round keeps its data: a folder, and with get a new database of a
-// server that this process starts. drop removes both.
-func place(get func() (*servers.Server, error)) (cfg node.Config, drop func() error, err error) {
-	dir, err := os.MkdirTemp("", "dibs-bench-")
-	if err != nil {
-		return cfg, nil, err
-	}
-	cfg = node.Config{Dir: dir, Migrate: true}
-	if get == nil {
-		return cfg, func() error { return os.RemoveAll(dir) }, nil
-	}
-	s, err := get()
-	if err != nil {
-		return cfg, nil, err
-	}
-	url, _, done, err := s.Database()
-	cfg.Ledger = url
-	return cfg, func() error { return errors.Join(done(), os.RemoveAll(dir)) }, err
-}
-
-// lifeFigured measures the payments and the expiry of one round on an open node.
-func lifeFigured(ctx context.Context, nd *node.Node, ahead *atomic.Int64) (f lifeFigures, err error) {
+// figure sells without payment, has a fifth paid, and waits until the rest has expired.
+func (f *lifeFigures) figure(ctx context.Context, nd *node.Node, ahead *atomic.Int64) error {
 	ids, err := sellUnpaid(ctx, nd)
 	if err != nil {
-		return f, err
+		return err
 	}
 	paid := ids[:lifeClaims/5]
 	took := make([]time.Duration, len(paid))
 	began := time.Now()
-	err = inParallel(lifeCallers, len(paid), func(i int) error {
+	err = inParallel(ctx, lifeCallers, len(paid), func(ctx context.Context, i int) error {
 		at := time.Now()
 		_, _, err := nd.Service.Orders.Confirm(ctx, paid[i], dibs.PaymentSpec{
 			PaymentRef: "pay-" + strconv.Itoa(i), Amount: &dibs.Money{Amount: 500, Currency: "CNY"},
@@ -141,38 +113,43 @@ func lifeFigured(ctx context.Context, nd *node.Node, ahead *atomic.Int64) (f lif
 		return err
 	})
 	if err != nil {
-		return f, err
+		return err
 	}
 	f.confirm = float64(len(paid)) / time.Since(began).Seconds()
 	slices.Sort(took)
 	f.p99 = took[len(took)*99/100]
-
 	// Payments are due after 30 minutes: from here on every unpaid claim is late at once.
 	ahead.Store(int64(time.Hour))
 	began = time.Now()
-	for {
-		st, err := nd.Service.Stats(ctx, "life")
-		if err != nil {
-			return f, err
-		}
-		// The engine counts as left what it sells again: the releases have come back to it.
-		if st.Remaining == int64(lifeClaims-len(paid)) {
-			break
-		}
-		// Without a bound, a claim that never expires would keep the part running for ever.
-		if time.Since(began) > 5*time.Minute {
-			return f, fmt.Errorf("unpaid claims do not expire: %+v", st)
-		}
-		if !wait.Sleep(ctx, 5*time.Millisecond) {
-			return f, ctx.Err()
-		}
+	// The engine counts as left what it sells again: the releases have come back to it.
+	err = untilStats(ctx, nd, "life", 5*time.Minute, func(st *api.StatsView) bool { return st.Remaining == int64(lifeClaims-len(paid)) })
+	if err != nil {
+		return err
 	}
 	f.expiry = time.Since(began)
-	report, err := nd.Service.Audit.Verify(ctx)
+	return verified(ctx, nd.Service)
+}
+
+// untilStats waits until the numbers of a campaign are as they shall be. Without a bound, a claim
+// that never expires would keep the part running for ever.
+func untilStats(ctx context.Context, nd *node.Node, id string, within time.Duration, met func(*api.StatsView) bool) error {
+	began := time.Now()
+	return until(ctx, 5*time.Millisecond, func() (bool, error) {
+		st, err := nd.Service.Stats(ctx, id)
+		if err == nil && time.Since(began) > within {
+			err = fmt.Errorf("unpaid claims do not expire: %+v", st)
+		}
+		return met(&st), err
+	})
+}
+
+// verified asks whether every promise holds.
+func verified(ctx context.Context, s *node.Service, campaigns ...string) error {
+	report, err := s.Audit.Verify(ctx, campaigns...)
 	if err == nil && !report.OK {
 		err = fmt.Errorf("a promise is broken: %+v", report)
 	}
-	return f, err
+	return err
 }
 
 // The deadlines of lateness: so many a second, for so long.
@@ -186,45 +163,32 @@ const (
 // callers fall behind the rate on a slow machine; each claim's deadline follows its own grant, so
 // the figure stays true, at a lower rate than the table says.
 // It runs before anything else is sold, so that the expiry at once does not delay it.
-func lateness(ctx context.Context, nd *node.Node) (p50, p99 time.Duration, err error) {
+func (f *lifeFigures) lateness(ctx context.Context, nd *node.Node) error {
 	n := int64(dueRate * dueFor / time.Second)
 	if err := publishUnpaid(ctx, nd, "due", n, time.Second); err != nil {
-		return 0, 0, err
+		return err
 	}
 	began := time.Now()
-	err = inParallel(lifeCallers, int(n), func(i int) error {
+	err := inParallel(ctx, lifeCallers, int(n), func(ctx context.Context, i int) error {
 		if !wait.Sleep(ctx, time.Until(began.Add(time.Duration(i)*time.Second/dueRate))) {
 			return ctx.Err()
 		}
-		_, err := nd.Service.Claims.Claim(ctx, dibs.ClaimRequest{CampaignID: "due", UserID: "u" + strconv.Itoa(i), Key: "k"})
-		return err
+		// A claim that was not granted would never be released, and the part would end after a minute.
+		return claim(ctx, nd.Service, "due", "u"+strconv.Itoa(i), "k", dibs.Granted)
 	})
+	if err == nil {
+		err = untilStats(ctx, nd, "due", time.Minute, func(st *api.StatsView) bool { return st.Released == n })
+	}
 	if err != nil {
-		return 0, 0, err
+		return err
 	}
 	released := dibs.Released
-	for {
-		st, err := nd.Service.Stats(ctx, "due")
-		if err != nil {
-			return 0, 0, err
-		}
-		// A claim that was not granted would never be released, and the part would end after a minute.
-		if st.Released == n {
-			break
-		}
-		if time.Since(began) > time.Minute {
-			return 0, 0, fmt.Errorf("unpaid claims do not expire: %+v", st)
-		}
-		if !wait.Sleep(ctx, 5*time.Millisecond) {
-			return 0, 0, ctx.Err()
-		}
-	}
 	var late []time.Duration
 	page := dibs.Page{Limit: dibs.MaxPage}
 	for {
 		l, err := nd.Service.Claims.OfCampaign(ctx, "due", dibs.ClaimFilter{Status: &released}, page)
 		if err != nil {
-			return 0, 0, err
+			return err
 		}
 		for i := range l.Items {
 			// The only event of a released claim here is its expiry.
@@ -235,20 +199,17 @@ func lateness(ctx context.Context, nd *node.Node) (p50, p99 time.Duration, err e
 		}
 	}
 	slices.Sort(late)
-	return late[len(late)/2], late[len(late)*99/100], nil
+	f.late50, f.late99 = late[len(late)/2], late[len(late)*99/100]
+	return nil
 }
 
 // publishUnpaid publishes a sale of so many units, one for each user, at 5.00 CNY, that has to be
 // paid in time.
 func publishUnpaid(ctx context.Context, nd *node.Node, id string, units int64, payWithin time.Duration) error {
-	now, within := time.Now(), dibs.Duration(payWithin)
-	if _, err := nd.Service.Campaigns.Create(ctx, dibs.CampaignSpec{
-		ID: id, Kind: dibs.Sale, Title: id, StartsAt: now.Add(-time.Minute), EndsAt: now.Add(24 * time.Hour),
-		Stock: dibs.StockSpec{Units: &units}, Price: &dibs.Money{Amount: 500, Currency: "CNY"}, PayWithin: &within,
-	}); err != nil {
-		return err
-	}
-	_, err := nd.Service.Campaigns.Publish(ctx, id)
+	within := dibs.Duration(payWithin)
+	_, err := published(ctx, nd.Service, dibs.CampaignSpec{
+		ID: id, Stock: dibs.StockSpec{Units: &units}, Price: &dibs.Money{Amount: 500, Currency: "CNY"}, PayWithin: &within,
+	})
 	return err
 }
 
@@ -258,7 +219,7 @@ func sellUnpaid(ctx context.Context, nd *node.Node) ([]string, error) {
 		return nil, err
 	}
 	ids := make([]string, lifeClaims)
-	err := inParallel(1024, lifeClaims, func(i int) error {
+	err := inParallel(ctx, 1024, lifeClaims, func(ctx context.Context, i int) error {
 		res, err := nd.Service.Claims.Claim(ctx, dibs.ClaimRequest{CampaignID: "life", UserID: "u" + strconv.Itoa(i), Key: "k"})
 		if err == nil && res.Outcome != dibs.Granted {
 			err = fmt.Errorf("claim %d: %s", i, res.Outcome)
@@ -274,26 +235,4 @@ func sellUnpaid(ctx context.Context, nd *node.Node) ([]string, error) {
 	// A list waits until what was granted is settled: the payments would otherwise wait for it.
 	_, err = nd.Service.Claims.OfCampaign(ctx, "life", dibs.ClaimFilter{}, dibs.Page{})
 	return ids, err
-}
-
-// inParallel calls f for each number below n, in order of their start, by so many callers at a
-// time, and returns one of the errors. A caller stops at its first error, the others go on. errs
-// has room for one error of each caller, so none waits to report it.
-func inParallel(callers, n int, f func(i int) error) error {
-	var next atomic.Int64
-	var all sync.WaitGroup
-	errs := make(chan error, callers)
-	for range callers {
-		all.Go(func() {
-			for i := int(next.Add(1)) - 1; i < n; i = int(next.Add(1)) - 1 {
-				if err := f(i); err != nil {
-					errs <- err
-					return
-				}
-			}
-		})
-	}
-	all.Wait()
-	close(errs)
-	return <-errs
 }

@@ -4,18 +4,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math/bits"
-	"sync"
 	"time"
 
 	"github.com/redis/rueidis"
 	"github.com/redis/rueidis/rueidislock"
+	"golang.org/x/sync/errgroup"
 
 	"github.com/dibs-dev/dibs/lock"
 )
-
-// ones counts the bits that are set.
-func ones(n uint64) int { return bits.OnesCount64(n) }
 
 const (
 	// lockTurns is how often a lock is taken and given back in a round, and lockSlice how often
@@ -29,11 +25,11 @@ const (
 // rueidislock, on the same server and by the same Redis client; the yardstick of a hand-over among
 // many is asking for the lock every 10 ms, which is what most code does.
 func locks(ctx context.Context, o *options) error {
-	r, dir, err := plainRedis()
+	r, stop, err := startRedis()
 	if err != nil {
 		return err
 	}
-	defer stopRedis(r, dir)
+	defer stop()
 	ours, err := lock.OpenRedis(lock.RedisConfig{URL: r.URL()})
 	if err != nil {
 		return err
@@ -92,18 +88,14 @@ func locks(ctx context.Context, o *options) error {
 func handOvers(ctx context.Context, o *options, l lock.Locker) error {
 	// Both ways take the same kind of lock on the same server: only the waiting differs.
 	waited := func() (lock.Held, error) { return l.Lock(ctx, "wanted", lock.Options{}) }
-	polled := func() (lock.Held, error) {
-		for {
-			h, err := l.Lock(ctx, "wanted", lock.Options{Wait: lock.NoWait})
-			if !errors.Is(err, lock.ErrBusy) {
-				return h, err
+	polled := func() (h lock.Held, err error) {
+		err = until(ctx, 10*time.Millisecond, func() (bool, error) {
+			if h, err = l.Lock(ctx, "wanted", lock.Options{Wait: lock.NoWait}); errors.Is(err, lock.ErrBusy) {
+				return false, nil
 			}
-			select {
-			case <-time.After(10 * time.Millisecond):
-			case <-ctx.Done():
-				return nil, ctx.Err()
-			}
-		}
+			return true, err
+		})
+		return h, err
 	}
 	fmt.Printf("\n| hand-over among %d, ms | p50 | p99 |\n|---|---|---|\n", contenders)
 	var p99 [2]float64
@@ -131,35 +123,28 @@ func handOvers(ctx context.Context, o *options, l lock.Locker) error {
 // do nothing while they hold it, so that only the hand-over is measured. A caller may take it again
 // at once; that counts as a hand-over too.
 func handOver(ctx context.Context, take func() (lock.Held, error)) (took []float64, err error) {
-	var wg sync.WaitGroup
-	errs := make(chan error, contenders)
+	var all errgroup.Group
 	// The lock under test guards given and took: two holders at once would be a data race, and a
 	// defect of the lock. given is read just before Unlock, so its call to Redis is included.
 	var given time.Time
 	for range contenders {
-		wg.Go(func() {
+		all.Go(func() error {
 			for range contenderTurns {
 				h, err := take()
 				if err != nil {
-					errs <- err
-					return
+					return err
 				}
 				if !given.IsZero() {
 					took = append(took, time.Since(given).Seconds()*1000)
 				}
 				given = time.Now()
 				if err := h.Unlock(ctx); err != nil {
-					errs <- err
-					return
+					return err
 				}
 			}
+			return nil
 		})
 	}
-	wg.Wait()
-	select {
-	case err := <-errs:
-		return nil, err
-	default:
-		return took, nil
-	}
+	err = all.Wait()
+	return took, err
 }

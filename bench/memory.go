@@ -6,9 +6,10 @@ import (
 	"math"
 	"runtime"
 	"strconv"
-	"sync"
 	"syscall"
 	"time"
+
+	"golang.org/x/sync/errgroup"
 
 	"github.com/dibs-dev/dibs"
 	"github.com/dibs-dev/dibs/engine/memengine"
@@ -72,26 +73,22 @@ func bytesPerHolder(ctx context.Context, callers, holders int) (float64, error) 
 	if err := e.Open(ctx, c, shard, &dibs.ShardLoad{Epoch: 1, StockLeft: math.MaxInt32}); err != nil {
 		return 0, err
 	}
-	var wg sync.WaitGroup
-	errs := make(chan error, callers)
+	var all errgroup.Group
 	for w := range callers {
-		wg.Go(func() {
+		all.Go(func() error {
 			for i := w; i < holders; i += callers {
 				// Eight characters. The modulus gives some users twice, and the engine refuses the second
 				// claim: so the bytes are divided by grants.
 				user := "u" + strconv.Itoa(1_000_000+scatter(i)%9_000_000)
 				if _, err := e.Claim(ctx, dibs.EngineClaim{Shard: shard, UserID: user, Quantity: 1, Key: uint64(i) + 1}); err != nil {
-					errs <- err
-					return
+					return err
 				}
 			}
+			return nil
 		})
 	}
-	wg.Wait()
-	select {
-	case err := <-errs:
+	if err := all.Wait(); err != nil {
 		return 0, err
-	default:
 	}
 	st, err := e.Stats(ctx, shard)
 	if err != nil {

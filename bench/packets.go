@@ -4,13 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
+	"slices"
 	"strconv"
 	"time"
 
 	"github.com/dibs-dev/dibs"
 	"github.com/dibs-dev/dibs/internal/servers"
-	"github.com/dibs-dev/dibs/internal/wait"
 	"github.com/dibs-dev/dibs/node"
 
 	"github.com/dibs-dev/dibs/funds"
@@ -32,18 +31,14 @@ func packets(ctx context.Context, o *options) error {
 	fmt.Printf("%d shares, of which %d are grabbed by %d callers; the best of %d rounds\n\n", packetShares, packetShares*9/10, packetCallers, o.rounds)
 	fmt.Println("| engine | ledger | divided and drafted in | grabs/s | credited while grabbing | all credited, after the last grab | credits/s, from the first grab on | the rest is back, after the end |")
 	fmt.Println("|---|---|---|---|---|---|---|---|")
-	for _, l := range []struct {
-		engine, name string
-		get          func() (*servers.Server, error)
-	}{
-		{"memory", "SQLite", nil},
-		{"memory", "MariaDB", servers.MariaDB},
-		{"memory", "PostgreSQL", servers.Postgres},
-		{"Redis", "MariaDB", servers.MariaDB},
-	} {
+	for i, l := range append(slices.Clone(ledgers), ledgers[mariaDB]) {
+		engine := "memory"
+		if i == len(ledgers) {
+			engine = "Redis"
+		}
 		var best packetFigures
 		for range o.rounds {
-			f, err := packetRound(ctx, l.engine == "Redis", l.get)
+			f, err := packetRound(ctx, engine == "Redis", &l)
 			if err != nil {
 				return errors.Join(fmt.Errorf("%s: %w", l.name, err), servers.StopAll())
 			}
@@ -52,7 +47,7 @@ func packets(ctx context.Context, o *options) error {
 			}
 		}
 		const ms = time.Millisecond
-		fmt.Printf("| %s | %s | %s | %.0f | %d | %s | %.0f | %s |\n", l.engine, l.name, best.drafted.Round(10*ms), best.rate, best.during,
+		fmt.Printf("| %s | %s | %s | %.0f | %d | %s | %.0f | %s |\n", engine, l.name, best.drafted.Round(10*ms), best.rate, best.during,
 			best.credited.Round(10*ms), packetShares*9/10/best.whole.Seconds(), best.back.Round(10*ms))
 	}
 	return servers.StopAll()
@@ -70,23 +65,18 @@ type packetFigures struct {
 
 // packetRound gives one red packet away on a new node and verifies. Redis, when asked for, syncs
 // every write, as the level durable requires.
-func packetRound(ctx context.Context, onRedis bool, get func() (*servers.Server, error)) (f packetFigures, err error) {
-	cfg, drop, err := place(get)
+func packetRound(ctx context.Context, onRedis bool, l *ledgerKind) (f packetFigures, err error) {
+	cfg, drop, err := l.place()
 	if err != nil {
 		return f, err
 	}
 	if onRedis {
-		dir, err := os.MkdirTemp("", "dibs-bench-")
-		if err != nil {
-			return f, err
-		}
-		defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
-		r, err := servers.StartRedis(dir, servers.RedisAlways...)
+		r, stop, err := startRedis(servers.RedisAlways...)
 		if err != nil {
 			return f, err
 		}
 		// After the node is closed: deferred calls run last.
-		defer r.Kill()
+		defer stop()
 		cfg.Engine = r.URL()
 	}
 	nd, err := node.Open(ctx, cfg)
@@ -105,25 +95,17 @@ func packetFigured(ctx context.Context, nd *node.Node) (f packetFigures, err err
 		return f, err
 	}
 	began := time.Now()
-	_, err = nd.Service.Campaigns.Create(ctx, dibs.CampaignSpec{
-		ID: "rain", Kind: dibs.RedPacket, Title: "Rain", StartsAt: began.Add(-time.Minute), EndsAt: began.Add(time.Hour), SenderID: "host",
+	if _, err := published(ctx, nd.Service, dibs.CampaignSpec{
+		ID: "rain", Kind: dibs.RedPacket, SenderID: "host",
 		Stock: dibs.StockSpec{RedPacket: &dibs.RedPacketSpec{Total: total, Count: packetShares}},
-	})
-	if err == nil {
-		_, err = nd.Service.Campaigns.Publish(ctx, "rain")
-	}
-	if err != nil {
+	}); err != nil {
 		return f, err
 	}
 	// The grabs begin at once after publishing: users wait for the moment too.
 	f.drafted = time.Since(began)
 	began = time.Now()
-	if err := inParallel(packetCallers, packetShares*9/10, func(i int) error {
-		r, err := nd.Service.Claims.Claim(ctx, dibs.ClaimRequest{CampaignID: "rain", UserID: "u" + strconv.Itoa(i), Key: "k"})
-		if err == nil && r.Outcome != dibs.Granted {
-			err = fmt.Errorf("a grab is %s", r.Outcome)
-		}
-		return err
+	if err := inParallel(ctx, packetCallers, packetShares*9/10, func(ctx context.Context, i int) error {
+		return claim(ctx, nd.Service, "rain", "u"+strconv.Itoa(i), "k", dibs.Granted)
 	}); err != nil {
 		return f, err
 	}
@@ -148,11 +130,7 @@ func packetFigured(ctx context.Context, nd *node.Node) (f packetFigures, err err
 	}
 	f.back = time.Since(ended)
 	// Shares, credits and the remainder must add up to the total, or the figures mean nothing.
-	report, err := nd.Service.Audit.Verify(ctx)
-	if err == nil && !report.OK {
-		err = fmt.Errorf("a promise is broken: %+v", report)
-	}
-	return f, err
+	return f, verified(ctx, nd.Service)
 }
 
 // packetUntil waits until all that was grabbed is settled and credited, or, when home, until the
@@ -163,18 +141,16 @@ func packetUntil(ctx context.Context, nd *node.Node, home bool) error {
 	if err != nil {
 		return err
 	}
-	for began := time.Now(); time.Since(began) < 5*time.Minute; {
+	began := time.Now()
+	return until(ctx, 10*time.Millisecond, func() (bool, error) {
 		settled, err := nd.Ledger.Totals(ctx, dibs.ShardID{Campaign: c.Number})
 		if err != nil {
-			return err
+			return false, err
 		}
 		open, err := nd.Ledger.OpenPackets(ctx)
-		if err != nil || len(open) == 0 || !home && settled.Confirmed == packetShares*9/10 && !open[0].Behind {
-			return err
+		if err == nil && time.Since(began) > 5*time.Minute {
+			err = errors.New("the red packet does not get on")
 		}
-		if !wait.Sleep(ctx, 10*time.Millisecond) {
-			return ctx.Err()
-		}
-	}
-	return errors.New("the red packet does not get on")
+		return len(open) == 0 || !home && settled.Confirmed == packetShares*9/10 && !open[0].Behind, err
+	})
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -8,8 +9,6 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
-	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/redis/rueidis"
@@ -67,24 +66,12 @@ func redisPart(ctx context.Context, o *options) error {
 			return err
 		}
 	}
-	// A way that was not measured prints zeros: redis-benchmark may not be installed.
-	mid := func(name string, value func(*measured) float64) float64 {
-		var values []float64
-		for i := range rounds[name] {
-			values = append(values, value(&rounds[name][i]))
-		}
-		if len(values) == 0 {
-			return 0
-		}
-		return median(values)
-	}
 	fmt.Printf("| | claims/s | to the yardstick | p50 ms | p99 ms | CPU of Redis per claim, µs | to the yardstick | CPU of the client or node per claim, µs |\n|---|---|---|---|---|---|---|---|\n")
+	// A way that was not measured prints zeros: redis-benchmark may not be installed.
 	for _, name := range []string{goYardstick, toolYardstick, "always", "everysec", "no AOF"} {
-		fmt.Printf("| %s | %.0f | %.1f | %.2f | %.2f | %.2f | %.2f | %.2f |\n", name,
-			mid(name, func(m *measured) float64 { return m.rate }), mid(name, func(m *measured) float64 { return m.times }),
-			mid(name, func(m *measured) float64 { return m.p50 }), mid(name, func(m *measured) float64 { return m.p99 }),
-			mid(name, func(m *measured) float64 { return m.cpu }), mid(name, func(m *measured) float64 { return m.timesCPU }),
-			mid(name, func(m *measured) float64 { return m.own }))
+		printRow("| %s | %.0f | %.1f | %.2f | %.2f | %.2f | %.2f | %.2f |\n", medians(rounds[name], func(m *measured) []float64 {
+			return []float64{m.rate, m.times, m.p50, m.p99, m.cpu, m.timesCPU, m.own}
+		}), name)
 	}
 	if err := redisBytes(ctx); err != nil {
 		return err
@@ -121,18 +108,14 @@ type redisNode struct {
 	ledger *sqlledger.Ledger
 }
 
-// openRedisNode starts a Redis with arguments and opens a node on it, with its ledger in SQLite.
-func openRedisNode(ctx context.Context, level string, args []string) (*redisNode, error) {
-	return openRedisNodeOn(ctx, level, func(dir string) (*servers.Redis, error) { return servers.StartRedis(dir, args...) })
+// redisWith starts a Redis with arguments in a node's folder.
+func redisWith(args ...string) func(dir string) (*servers.Redis, error) {
+	return func(dir string) (*servers.Redis, error) { return servers.StartRedis(dir, args...) }
 }
 
-// openRedisNodeOn is openRedisNode with a Redis that start starts in the node's folder.
-func openRedisNodeOn(ctx context.Context, level string, start func(dir string) (*servers.Redis, error)) (*redisNode, error) {
-	return openRedisNodeOver(ctx, level, "", start)
-}
-
-// openRedisNodeOver is openRedisNodeOn over a ledger; empty for SQLite in the node's folder.
-func openRedisNodeOver(ctx context.Context, level, ledger string, start func(dir string) (*servers.Redis, error)) (n *redisNode, err error) {
+// openRedisNode opens a node on a Redis that start starts in the node's folder, over a ledger; empty
+// for SQLite in that folder.
+func openRedisNode(ctx context.Context, level, ledger string, start func(dir string) (*servers.Redis, error)) (n *redisNode, err error) {
 	dir, err := os.MkdirTemp("", "dibs-bench-")
 	if err != nil {
 		return nil, err
@@ -146,9 +129,7 @@ func openRedisNodeOver(ctx context.Context, level, ledger string, start func(dir
 	if n.redis, err = start(dir); err != nil {
 		return n, err
 	}
-	if ledger == "" {
-		ledger = "sqlite:" + filepath.Join(dir, "ledger.db")
-	}
+	ledger = cmp.Or(ledger, "sqlite:"+filepath.Join(dir, "ledger.db"))
 	// An error of open is returned and ends the node: the deferred function sees it.
 	return n, n.open(ctx, level, n.redis.URL(), ledger)
 }
@@ -203,7 +184,7 @@ func (n *redisNode) discard() {
 // redisRush opens a node at a level and has callers claim all of the stock. Redis counts its own
 // CPU, so the commands of settling and leases are included, and so are those of this part.
 func redisRush(ctx context.Context, level string, args []string) (m measured, err error) {
-	n, err := openRedisNode(ctx, level, args)
+	n, err := openRedisNode(ctx, level, "", redisWith(args...))
 	if err != nil {
 		return m, err
 	}
@@ -216,59 +197,37 @@ func redisRush(ctx context.Context, level string, args []string) (m measured, er
 		return m, err
 	}
 	defer c.Close()
-	before, err := redisCPU(ctx, c)
+	var took []float64
+	cpu, err := rise(ctx, redisCPU(c), func() (err error) {
+		// The process's CPU has the callers and the settling of the first part of the rush.
+		own := cpuTime()
+		took, m.rate, err = n.claimAll(ctx)
+		m.own = usPer(cpuTime()-own, redisGrants)
+		return err
+	})
 	if err != nil {
 		return m, err
 	}
-	// The process's CPU has the callers and the settling of the first part of the rush.
-	own := cpuTime()
-	took, rate, err := n.claimAll(ctx)
-	if err != nil {
-		return m, err
-	}
-	m.rate, m.own = rate, usPer(cpuTime()-own, redisGrants)
-	after, err := redisCPU(ctx, c)
-	m.cpu = (after - before) / redisGrants
+	m.cpu = cpu / redisGrants
 	m.p50, m.p99 = quantiles(took)
-	return m, err
+	return m, nil
 }
 
 // claimAll has callers claim all of the stock, each claim for another user of eight digits and with
 // an idempotency key, as careful clients send. Users and sizes are those of the yardstick, since
 // both decide what Redis stores. It returns what each claim took, in ms, and claims a second.
 func (n *redisNode) claimAll(ctx context.Context) (took []float64, rate float64, err error) {
+	// One slot for each claim, so callers need no lock.
 	took = make([]float64, redisGrants)
-	var next atomic.Int64
-	var wg sync.WaitGroup
-	var failed atomic.Pointer[error]
 	begun := time.Now()
-	for range redisCallers {
-		wg.Go(func() {
-			// One context that all callers wait on would be a bottleneck that no server has.
-			ctx, cancel := context.WithCancel(ctx)
-			defer cancel()
-			for i := int(next.Add(1)) - 1; i < redisGrants && failed.Load() == nil; i = int(next.Add(1)) - 1 {
-				at := time.Now()
-				// One slot of took for each claim, so callers need no lock.
-				user := strconv.Itoa(10_000_000 + scatter(i))
-				r, err := n.Service.Claims.Claim(ctx, dibs.ClaimRequest{CampaignID: "c", UserID: user, Key: user})
-				if err == nil && r.Outcome != dibs.Granted {
-					err = fmt.Errorf("a claim is answered %s", r.Outcome)
-				}
-				if err != nil {
-					failed.Store(&err)
-					return
-				}
-				took[i] = time.Since(at).Seconds() * 1000
-			}
-		})
-	}
-	wg.Wait()
-	rate = redisGrants / time.Since(begun).Seconds()
-	if err := failed.Load(); err != nil {
-		return nil, 0, *err
-	}
-	return took, rate, nil
+	err = inParallel(ctx, redisCallers, redisGrants, func(ctx context.Context, i int) error {
+		at := time.Now()
+		user := strconv.Itoa(10_000_000 + scatter(i))
+		err := claim(ctx, n.Service, "c", user, user, dibs.Granted)
+		took[i] = time.Since(at).Seconds() * 1000
+		return err
+	})
+	return took, redisGrants / time.Since(begun).Seconds(), err
 }
 
 // redisRefusals measures the refusals of a sold-out sale on one node. The node reads once that the
@@ -276,7 +235,7 @@ func (n *redisNode) claimAll(ctx context.Context) (took []float64, rate float64,
 // request with a key is asked about in Redis only when its user may hold something, which the filter
 // on the node denies for the users here.
 func redisRefusals(ctx context.Context, o *options) error {
-	n, err := openRedisNode(ctx, dibs.LevelNone, nil)
+	n, err := openRedisNode(ctx, dibs.LevelNone, "", redisWith())
 	if err != nil {
 		return err
 	}
@@ -296,28 +255,11 @@ func redisRefusals(ctx context.Context, o *options) error {
 // that of a grab of the yardstick. Before the trim a grant has its journal entry too, for an hour.
 // Both users have eight digits; longer names cost both more.
 func redisBytes(ctx context.Context) error {
-	r, dir, err := plainRedis()
+	theirs, err := grabBytes(ctx)
 	if err != nil {
 		return err
 	}
-	defer stopRedis(r, dir)
-	c, err := redisClient(r)
-	if err != nil {
-		return err
-	}
-	defer c.Close()
-	empty, err := redisInfo(ctx, c, "memory", "used_memory")
-	if err != nil {
-		return err
-	}
-	if _, err := grabAll(ctx, c, redisGrabs); err != nil {
-		return err
-	}
-	grabs, err := redisInfo(ctx, c, "memory", "used_memory")
-	if err != nil {
-		return err
-	}
-	n, err := openRedisNode(ctx, dibs.LevelNone, nil)
+	n, err := openRedisNode(ctx, dibs.LevelNone, "", redisWith())
 	if err != nil {
 		return err
 	}
@@ -332,30 +274,49 @@ func redisBytes(ctx context.Context) error {
 	defer own.Close()
 	// From here on: an open campaign has keys without any grant, and the node's connections have
 	// buffers.
-	before, err := redisInfo(ctx, own, "memory", "used_memory")
-	if err != nil {
-		return err
-	}
-	if _, _, err := n.claimAll(ctx); err != nil {
-		return err
-	}
-	if _, err := n.settleRate(ctx); err != nil {
-		return err
-	}
-	shard := dibs.ShardID{Campaign: 1}
-	st, err := n.engine.Stats(ctx, shard)
-	if err != nil {
-		return err
-	}
-	// A moment in the future, so that entries of any age are trimmed: a node waits for an hour.
-	if err := n.engine.TrimJournal(ctx, shard, st.Head, time.Now().Add(time.Hour)); err != nil {
-		return err
-	}
-	grants, err := redisInfo(ctx, own, "memory", "used_memory")
-	theirs, ours := (grabs-empty)/redisGrabs, (grants-before)/redisGrants
+	ours, err := rise(ctx, usedMemory(own), func() error {
+		if _, _, err := n.claimAll(ctx); err != nil {
+			return err
+		}
+		if _, err := n.settleRate(ctx); err != nil {
+			return err
+		}
+		shard := dibs.ShardID{Campaign: 1}
+		st, err := n.engine.Stats(ctx, shard)
+		if err != nil {
+			return err
+		}
+		// A moment in the future, so that entries of any age are trimmed: a node waits for an hour.
+		return n.engine.TrimJournal(ctx, shard, st.Head, time.Now().Add(time.Hour))
+	})
+	ours /= redisGrants
 	fmt.Printf("\n| bytes in Redis, users of 8 digits | a grant | a grab of the yardstick | ratio |\n|---|---|---|---|\n")
 	fmt.Printf("| journal trimmed | %.1f | %.1f | %.2f |\n", ours, theirs, ours/theirs)
 	return err
+}
+
+// grabBytes returns how many bytes a grab of the yardstick takes in Redis.
+func grabBytes(ctx context.Context) (float64, error) {
+	r, stop, err := startRedis()
+	if err != nil {
+		return 0, err
+	}
+	defer stop()
+	c, err := redisClient(r)
+	if err != nil {
+		return 0, err
+	}
+	defer c.Close()
+	grabs, err := rise(ctx, usedMemory(c), func() error {
+		_, err := grabAll(ctx, c, redisGrabs)
+		return err
+	})
+	return grabs / redisGrabs, err
+}
+
+// usedMemory asks Redis how much memory it uses.
+func usedMemory(c rueidis.Client) func(context.Context) (float64, error) {
+	return func(ctx context.Context) (float64, error) { return redisInfo(ctx, c, "memory", "used_memory") }
 }
 
 // redisClient returns a client of one server without a cache of its own, which would answer in the
@@ -377,11 +338,13 @@ func redisInfo(ctx context.Context, c rueidis.Client, section, name string) (flo
 
 // redisCPU is the server's CPU time since its start, user and system, in µs. Its children, which
 // rewrite files and write snapshots, are not in it.
-func redisCPU(ctx context.Context, c rueidis.Client) (float64, error) {
-	user, err := redisInfo(ctx, c, "cpu", "used_cpu_user")
-	if err != nil {
-		return 0, err
+func redisCPU(c rueidis.Client) func(context.Context) (float64, error) {
+	return func(ctx context.Context) (float64, error) {
+		user, err := redisInfo(ctx, c, "cpu", "used_cpu_user")
+		if err != nil {
+			return 0, err
+		}
+		system, err := redisInfo(ctx, c, "cpu", "used_cpu_sys")
+		return (user + system) * 1e6, err
 	}
-	system, err := redisInfo(ctx, c, "cpu", "used_cpu_sys")
-	return (user + system) * 1e6, err
 }

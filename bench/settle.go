@@ -14,6 +14,7 @@ import (
 	"github.com/dibs-dev/dibs/internal/servers"
 	"github.com/dibs-dev/dibs/ledger/sqlledger"
 	"github.com/dibs-dev/dibs/live"
+	"github.com/dibs-dev/dibs/node"
 )
 
 const (
@@ -31,15 +32,9 @@ const (
 // only what stays on the node. The rates of all three depend on the disk.
 func settle(ctx context.Context, o *options) (err error) {
 	defer func() { err = errors.Join(err, servers.StopAll()) }()
-	kinds := []struct {
-		name  string
-		empty func() (address string, done func() error, err error)
-	}{
-		{"SQLite", emptyFile}, {"MariaDB", emptyDatabase(servers.MariaDB)}, {"PostgreSQL", emptyDatabase(servers.Postgres)},
-	}
-	rates, costs := make([][]float64, len(kinds)), make([][]float64, len(kinds))
+	rates, costs := make([][]float64, len(ledgers)), make([][]float64, len(ledgers))
 	for range o.rounds {
-		for i, k := range kinds {
+		for i, k := range ledgers {
 			address, done, err := k.empty()
 			if err != nil {
 				return err
@@ -54,7 +49,7 @@ func settle(ctx context.Context, o *options) (err error) {
 		}
 	}
 	fmt.Printf("| ledger, %d claims in batches of %d | settled/s | CPU of dibs per claim, µs |\n|---|---|---|\n", settledClaims, settledBatch)
-	for i, k := range kinds {
+	for i, k := range ledgers {
 		fmt.Printf("| %s | %.0f | %.1f |\n", k.name, median(rates[i]), median(costs[i]))
 	}
 	return nil
@@ -67,6 +62,32 @@ func emptyFile() (address string, done func() error, err error) {
 		return "", nil, err
 	}
 	return "sqlite:" + filepath.Join(dir, "ledger.db"), func() error { return os.RemoveAll(dir) }, nil
+}
+
+// ledgerKind is a kind of ledger, and how an empty one is made; done removes that.
+type ledgerKind struct {
+	name  string
+	empty func() (address string, done func() error, err error)
+}
+
+// ledgers are those that parts compare, mariaDB the one of fleets.
+var ledgers = []ledgerKind{
+	{"SQLite", emptyFile}, {"MariaDB", emptyDatabase(servers.MariaDB)}, {"PostgreSQL", emptyDatabase(servers.Postgres)},
+}
+
+const mariaDB = 1
+
+// place is where a node of a round keeps its data: a folder, and an empty ledger. drop removes both.
+func (l *ledgerKind) place() (cfg node.Config, drop func() error, err error) {
+	dir, err := os.MkdirTemp("", "dibs-bench-")
+	if err != nil {
+		return cfg, nil, err
+	}
+	address, done, err := l.empty()
+	if err != nil {
+		return cfg, nil, err
+	}
+	return node.Config{Dir: dir, Migrate: true, Ledger: address}, func() error { return errors.Join(done(), os.RemoveAll(dir)) }, nil
 }
 
 // emptyDatabase is a ledger in a new database of a server that get starts once and gives again

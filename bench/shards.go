@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
-	"sync"
 	"sync/atomic"
 	"time"
 
@@ -49,21 +48,20 @@ type soldOver struct {
 func shardsPart(ctx context.Context, o *options) (err error) {
 	defer func() { err = errors.Join(err, servers.StopAll()) }()
 	type way struct {
-		ledger        string
+		ledger        int
 		units, shards int
 		one           bool
 	}
-	empty := map[string]func() (string, func() error, error){"SQLite": emptyFile, "MariaDB": emptyDatabase(servers.MariaDB)}
 	ways := make([]way, 0, 4*len(shardCounts))
 	for _, n := range shardCounts {
-		ways = append(ways, way{"SQLite", shardStock, n, false})
+		ways = append(ways, way{0, shardStock, n, false})
 	}
 	for _, n := range shardCounts[1:] {
-		ways = append(ways, way{"SQLite", shardStock, n, true})
+		ways = append(ways, way{0, shardStock, n, true})
 	}
 	for _, units := range []int{shardStock, manyUnits} {
 		for _, n := range shardCounts {
-			ways = append(ways, way{"MariaDB", units, n, false})
+			ways = append(ways, way{mariaDB, units, n, false})
 		}
 	}
 	found := map[way][]soldOver{}
@@ -71,7 +69,7 @@ func shardsPart(ctx context.Context, o *options) (err error) {
 		var yardstick soldOver
 		even := map[int]float64{}
 		for _, w := range ways {
-			m, err := sellOver(ctx, w.units, w.shards, w.one, empty[w.ledger])
+			m, err := sellOver(ctx, w.units, w.shards, w.one, &ledgers[w.ledger])
 			if err != nil {
 				return fmt.Errorf("%d shards: %w", w.shards, err)
 			}
@@ -90,50 +88,33 @@ func shardsPart(ctx context.Context, o *options) (err error) {
 	fmt.Println("| ledger | units | shards | users of | claims/s | to one shard | CPU of Redis per claim, µs | to one shard | CPU of the node per claim, µs | to one shard | time to users of all | the last 1 %, ms | transfers | put off |")
 	fmt.Println("|---|---|---|---|---|---|---|---|---|---|---|---|---|---|")
 	for _, w := range ways {
-		mid := func(value func(*soldOver) float64) float64 {
-			values := make([]float64, len(found[w]))
-			for i := range values {
-				values[i] = value(&found[w][i])
-			}
-			return median(values)
-		}
 		crowd := "all"
 		if w.one {
 			crowd = "one"
 		}
-		fmt.Printf("| %s | %d | %d | %s | %.0f | %.2f | %.2f | %.2f | %.2f | %.2f | %.2f | %.0f | %.0f | %.0f |\n", w.ledger, w.units, w.shards, crowd,
-			mid(func(m *soldOver) float64 { return m.rate }), mid(func(m *soldOver) float64 { return m.times }),
-			mid(func(m *soldOver) float64 { return m.cpu }), mid(func(m *soldOver) float64 { return m.timesCPU }),
-			mid(func(m *soldOver) float64 { return m.own }), mid(func(m *soldOver) float64 { return m.timesOwn }),
-			mid(func(m *soldOver) float64 { return m.longer }), mid(func(m *soldOver) float64 { return m.last }), mid(func(m *soldOver) float64 { return m.transfers }),
-			mid(func(m *soldOver) float64 { return m.puts }))
+		form := "| %s | %d | %d | %s | %.0f | %.2f | %.2f | %.2f | %.2f | %.2f | %.2f | %.0f | %.0f | %.0f |\n"
+		printRow(form, medians(found[w], func(m *soldOver) []float64 {
+			return []float64{m.rate, m.times, m.cpu, m.timesCPU, m.own, m.timesOwn, m.longer, m.last, m.transfers, m.puts}
+		}), ledgers[w.ledger].name, w.units, w.shards, crowd)
 	}
 	return nil
 }
 
 // sellOver opens a node on an empty ledger, and has as many users as there are units claim one each,
 // of all shards or of the first one alone. Every user must get one.
-func sellOver(ctx context.Context, units, shards int, one bool, empty func() (string, func() error, error)) (m soldOver, err error) {
-	ledger, done, err := empty()
+func sellOver(ctx context.Context, units, shards int, one bool, l *ledgerKind) (m soldOver, err error) {
+	ledger, done, err := l.empty()
 	if err != nil {
 		return m, err
 	}
 	defer func() { err = errors.Join(err, done()) }()
-	n, err := openRedisNodeOver(ctx, dibs.LevelDurable, ledger, func(dir string) (*servers.Redis, error) {
-		return servers.StartRedis(dir, servers.RedisAlways...)
-	})
+	n, err := openRedisNode(ctx, dibs.LevelDurable, ledger, redisWith(servers.RedisAlways...))
 	if err != nil {
 		return m, err
 	}
 	defer n.discard()
 	stock := int64(units)
-	c, err := n.Service.Campaigns.Create(ctx, dibs.CampaignSpec{
-		ID: "c", Kind: dibs.Sale, Title: "c", StartsAt: time.Now().Add(-time.Hour), EndsAt: time.Now().Add(time.Hour),
-		Stock: dibs.StockSpec{Units: &stock}, Shards: &shards,
-	})
-	if err == nil {
-		c, err = n.Service.Campaigns.Publish(ctx, "c")
-	}
+	c, err := published(ctx, n.Service, dibs.CampaignSpec{ID: "c", Stock: dibs.StockSpec{Units: &stock}, Shards: &shards})
 	if err != nil {
 		return m, err
 	}
@@ -143,36 +124,33 @@ func sellOver(ctx context.Context, units, shards int, one bool, empty func() (st
 	}
 	defer client.Close()
 	users := usersOver(c, units, one)
-	before, err := redisCPU(ctx, client)
+	var at []time.Duration
+	cpu, err := rise(ctx, redisCPU(client), func() error {
+		own := cpuTime()
+		var puts int64
+		if at, puts, err = n.claimEach(ctx, users, shardCallers); err != nil {
+			return err
+		}
+		m.puts = float64(puts)
+		// After its first refusal a node reads who holds a claim, so that it can refuse everybody else without asking
+		// Redis. Of several shards some are empty early, and refuse. A single one would refuse nobody but for this claim.
+		if err := claim(ctx, n.Service, "c", "one-more", "k", dibs.SoldOut); err != nil {
+			return fmt.Errorf("when all is sold: %w", err)
+		}
+		// Campaigns of several shards settle while they sell, since units move from what is settled; one of
+		// a single shard settles later. So the cost is counted when all is settled.
+		_, err := n.settleRate(ctx)
+		m.own = usPer(cpuTime()-own, units)
+		return err
+	})
 	if err != nil {
 		return m, err
 	}
-	own := cpuTime()
-	at, puts, err := n.claimEach(ctx, users, shardCallers)
-	if err != nil {
-		return m, err
-	}
-	// After its first refusal a node reads who holds a claim, so that it can refuse everybody else without asking
-	// Redis. Of several shards some are empty early, and refuse. A single one would refuse nobody but for this claim.
-	r, err := n.Service.Claims.Claim(ctx, dibs.ClaimRequest{CampaignID: "c", UserID: "one-more", Key: "k"})
-	if err == nil && r.Outcome != dibs.SoldOut {
-		err = fmt.Errorf("when all is sold one more is answered %s", r.Outcome)
-	}
-	if err != nil {
-		return m, err
-	}
-	// Campaigns of several shards settle while they sell, since units move from what is settled; one of
-	// a single shard settles later. So the cost is counted when all is settled.
-	if _, err := n.settleRate(ctx); err != nil {
-		return m, err
-	}
-	m.own = usPer(cpuTime()-own, units)
-	after, err := redisCPU(ctx, client)
 	slices.Sort(at)
-	m.rate, m.cpu = float64(units)/at[len(at)-1].Seconds(), (after-before)/float64(units)
+	m.rate, m.cpu = float64(units)/at[len(at)-1].Seconds(), cpu/float64(units)
 	m.last = (at[len(at)-1] - at[len(at)*99/100]).Seconds() * 1000
-	m.transfers, m.puts = float64(n.Service.Moving.Metrics().Transfers), float64(puts)
-	return m, err
+	m.transfers = float64(n.Service.Moving.Metrics().Transfers)
+	return m, nil
 }
 
 // usersOver lists n users of eight digits, of all shards or of the first one alone.
@@ -190,39 +168,17 @@ func usersOver(c *dibs.Campaign, n int, one bool) []string {
 // returns when each user had the answer, from the first claim on, and how many claims were put off.
 func (n *redisNode) claimEach(ctx context.Context, users []string, callers int) (at []time.Duration, puts int64, err error) {
 	at = make([]time.Duration, len(users))
-	var next, off atomic.Int64
-	var wg sync.WaitGroup
-	var failed atomic.Pointer[error]
+	var off atomic.Int64
 	begun := time.Now()
-	for range callers {
-		wg.Go(func() {
-			// One context that all callers wait on would be a bottleneck that no server has.
-			ctx, cancel := context.WithCancel(ctx)
-			defer cancel()
-			for i := int(next.Add(1)) - 1; i < len(users) && failed.Load() == nil; i = int(next.Add(1)) - 1 {
-				for {
-					r, err := n.Service.Claims.Claim(ctx, dibs.ClaimRequest{CampaignID: "c", UserID: users[i], Key: users[i]})
-					if errors.Is(err, dibs.ErrOverloaded) {
-						off.Add(1)
-						<-time.After(putOff)
-						continue
-					}
-					if err == nil && r.Outcome != dibs.Granted {
-						err = fmt.Errorf("a claim is answered %s", r.Outcome)
-					}
-					if err != nil {
-						failed.Store(&err)
-						return
-					}
-					break
-				}
-				at[i] = time.Since(begun)
-			}
-		})
-	}
-	wg.Wait()
-	if err := failed.Load(); err != nil {
-		return nil, 0, *err
-	}
-	return at, off.Load(), nil
+	err = inParallel(ctx, callers, len(users), func(ctx context.Context, i int) error {
+		err := claim(ctx, n.Service, "c", users[i], users[i], dibs.Granted)
+		for errors.Is(err, dibs.ErrOverloaded) {
+			off.Add(1)
+			<-time.After(putOff)
+			err = claim(ctx, n.Service, "c", users[i], users[i], dibs.Granted)
+		}
+		at[i] = time.Since(begun)
+		return err
+	})
+	return at, off.Load(), err
 }

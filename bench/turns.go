@@ -44,13 +44,6 @@ func cpuInTurns(ctx context.Context, kinds []string, campaign string, lists map[
 // microseconds.
 func (r *remote) turn(ctx context.Context, campaign string, list []string, i, status int) (float64, error) {
 	slice := list[i*len(list)/turns : (i+1)*len(list)/turns]
-	before, err := r.cpu(ctx)
-	if err != nil {
-		return 0, err
-	}
-	if err := r.press(ctx, campaign, slice, status); err != nil {
-		return 0, err
-	}
-	after, err := r.cpu(ctx)
-	return float64(after-before) / 1e3 / float64(len(slice)), err
+	cpu, err := rise(ctx, r.cpu, func() error { return r.press(ctx, campaign, slice, status) })
+	return cpu / float64(len(slice)), err
 }

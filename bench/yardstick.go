@@ -20,62 +20,56 @@ const (
 	toolYardstick = "yardstick, redis-benchmark"
 )
 
-// plainRedis starts a server that keeps nothing on the disk, in a folder of its own. stopRedis ends
-// it and removes the folder.
-func plainRedis() (*servers.Redis, string, error) {
+// startRedis starts a server in a folder of its own; without arguments it keeps nothing on the disk.
+// stop ends it and removes the folder; its error is only printed: the figures are there.
+func startRedis(args ...string) (r *servers.Redis, stop func(), err error) {
 	dir, err := os.MkdirTemp("", "dibs-bench-")
 	if err != nil {
-		return nil, "", err
+		return nil, nil, err
 	}
-	r, err := servers.StartRedis(dir)
-	return r, dir, err
-}
-
-// stopRedis kills a server and removes its folder. An error is only printed: the figures are there.
-func stopRedis(r *servers.Redis, dir string) {
-	r.Kill()
-	if err := os.RemoveAll(dir); err != nil {
-		fmt.Fprintln(os.Stderr, "bench:", err)
-	}
+	r, err = servers.StartRedis(dir, args...)
+	return r, func() {
+		r.Kill()
+		if err := os.RemoveAll(dir); err != nil {
+			fmt.Fprintln(os.Stderr, "bench:", err)
+		}
+	}, err
 }
 
 // yardsticks measures the yardstick with the Go client, and when tool is set with redis-benchmark
 // too, if that is installed. It adds both to rounds and returns the first, which is what neighbours
 // are compared with. redis-benchmark is compared with it as well.
 func yardsticks(ctx context.Context, rounds map[string][]measured, tool bool) (m measured, err error) {
-	r, dir, err := plainRedis()
+	r, stop, err := startRedis()
 	if err != nil {
 		return m, err
 	}
-	defer stopRedis(r, dir)
+	defer stop()
 	c, err := redisClient(r)
 	if err != nil {
 		return m, err
 	}
 	defer c.Close()
-	before, err := redisCPU(ctx, c)
+	cpu, err := rise(ctx, redisCPU(c), func() (err error) {
+		own := cpuTime()
+		m, err = grabAll(ctx, c, redisGrabs)
+		m.own = usPer(cpuTime()-own, redisGrabs)
+		return err
+	})
 	if err != nil {
 		return m, err
 	}
-	own := cpuTime()
-	if m, err = grabAll(ctx, c, redisGrabs); err != nil {
-		return m, err
-	}
-	after, err := redisCPU(ctx, c)
-	if err != nil {
-		return m, err
-	}
-	m.cpu, m.own = (after-before)/redisGrabs, usPer(cpuTime()-own, redisGrabs)
+	m.cpu = cpu / redisGrabs
 	rounds[goYardstick] = append(rounds[goYardstick], m.beside(&m))
 	if _, err := exec.LookPath("redis-benchmark"); err != nil || !tool {
 		return m, nil
 	}
-	t, err := grabByTool(ctx, r, c)
-	if err != nil {
-		return m, err
-	}
-	last, err := redisCPU(ctx, c)
-	t.cpu = (last - after) / redisGrabs
+	var t measured
+	cpu, err = rise(ctx, redisCPU(c), func() (err error) {
+		t, err = grabByTool(ctx, r, c)
+		return err
+	})
+	t.cpu = cpu / redisGrabs
 	rounds[toolYardstick] = append(rounds[toolYardstick], t.beside(&m))
 	return m, err
 }
