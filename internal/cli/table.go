@@ -3,6 +3,7 @@ package cli
 import (
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"text/tabwriter"
 	"time"
@@ -21,6 +22,15 @@ type Table struct {
 
 // NewTable returns an empty table with a head.
 func NewTable(head ...string) *Table { return &Table{Head: head} }
+
+// Facts returns a table of facts, a line for each: its name, then its value.
+func Facts(pairs ...any) *Table {
+	t := NewTable()
+	for pair := range slices.Chunk(pairs, 2) {
+		t.Add(pair...)
+	}
+	return t
+}
 
 // Add appends a row. A time.Time is shown by Moment, an int or int64 by Thousands, anything
 // else as fmt.Sprint shows it.

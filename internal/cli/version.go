@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"runtime"
 	"runtime/debug"
 
@@ -25,10 +26,8 @@ func NewBuild(version, commit string) Build {
 	if !ok {
 		info = &debug.BuildInfo{}
 	}
-	if b.Version == "" {
-		b.Version = info.Main.Version
-	}
-	if b.Version == "" || b.Version == "(devel)" {
+	b.Version = cmp.Or(b.Version, info.Main.Version, "dev")
+	if b.Version == "(devel)" {
 		b.Version = "dev"
 	}
 	for _, s := range info.Settings {
@@ -36,9 +35,7 @@ func NewBuild(version, commit string) Build {
 			b.Commit = s.Value
 		}
 	}
-	if b.Commit == "" {
-		b.Commit = "unknown"
-	}
+	b.Commit = cmp.Or(b.Commit, "unknown")
 	return b
 }
 
@@ -49,11 +46,7 @@ func VersionVerb(b Build) *cobra.Command {
 		Short: "Show the version, the commit and the Go version of this binary",
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			t := NewTable()
-			t.Add("version", b.Version)
-			t.Add("commit", b.Commit)
-			t.Add("go", b.Go+" "+b.OS+"/"+b.Arch)
-			return Show(cmd, b, t)
+			return Show(cmd, b, Facts("version", b.Version, "commit", b.Commit, "go", b.Go+" "+b.OS+"/"+b.Arch))
 		},
 	})
 }

@@ -1,7 +1,6 @@
 package clitest
 
 import (
-	"bytes"
 	"crypto/ecdsa"
 	"crypto/elliptic"
 	"crypto/rand"
@@ -17,29 +16,18 @@ import (
 func Certificate(t testing.TB) (cert, key string, pool *x509.CertPool) {
 	t.Helper()
 	private, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	template := &x509.Certificate{
 		SerialNumber: big.NewInt(1), NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour),
 		IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}, IsCA: true, BasicConstraintsValid: true,
 	}
 	der, err := x509.CreateCertificate(rand.Reader, template, template, private.Public(), private)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	secret, err := x509.MarshalPKCS8PrivateKey(private)
-	if err != nil {
-		t.Fatal(err)
-	}
-	var certPEM, keyPEM bytes.Buffer
-	if err := pem.Encode(&certPEM, &pem.Block{Type: "CERTIFICATE", Bytes: der}); err != nil {
-		t.Fatal(err)
-	}
-	if err := pem.Encode(&keyPEM, &pem.Block{Type: "PRIVATE KEY", Bytes: secret}); err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
+	certPEM := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der})
+	keyPEM := pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: secret})
 	pool = x509.NewCertPool()
-	pool.AppendCertsFromPEM(certPEM.Bytes())
-	return WriteFile(t, "cert.pem", certPEM.String()), WriteFile(t, "key.pem", keyPEM.String()), pool
+	pool.AppendCertsFromPEM(certPEM)
+	return WriteFile(t, "cert.pem", string(certPEM)), WriteFile(t, "key.pem", string(keyPEM)), pool
 }

@@ -142,18 +142,14 @@ func Admin(t testing.TB, url string) *client.Client {
 func User(t testing.TB, url, user string) *client.Client {
 	t.Helper()
 	token, err := httpapi.IssueToken([]byte(Secret), user, time.Hour)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return connect(t, url, client.Options{Token: token})
 }
 
 func connect(t testing.TB, url string, opts client.Options) *client.Client {
 	t.Helper()
 	c, err := client.New(url, opts)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	t.Cleanup(c.CloseIdle)
 	return c
 }
@@ -162,9 +158,7 @@ func connect(t testing.TB, url string, opts client.Options) *client.Client {
 func WriteFile(t testing.TB, name, content string) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), name)
-	if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(path, []byte(content), 0o600))
 	return path
 }
 
@@ -192,6 +186,12 @@ func Publish(t testing.TB, api *client.Client, id string, units int64) {
 	if err == nil {
 		_, err = api.Campaigns.Publish(t.Context(), id)
 	}
+	must(t, err)
+}
+
+// must ends a test at an error.
+func must(t testing.TB, err error) {
+	t.Helper()
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -16,17 +16,15 @@ import (
 func accessRules(c *Config) []settings.Fault {
 	fs := slices.Concat(secretRules(c), humanRules(c), listRules(c), networkRules(c), limitRules(c), approveRules(c), oidcRules(c))
 	if c.JWKSURL != "" {
-		if err := tokens.CheckJWKS(c.JWKSURL); err != nil {
-			fs = append(fs, c.Fault("jwks_url", err.Error()))
-		}
+		fs = append(fs, c.judgeErr("jwks_url", tokens.CheckJWKS(c.JWKSURL))...)
 	}
 	if c.AdminListen != "" {
-		if problem := listenProblem(c.AdminListen); problem != "" {
-			fs = append(fs, c.Fault("admin_listen", problem))
-			// Port 0 twice is two ports.
-		} else if c.AdminListen == c.Listen && !strings.HasSuffix(c.Listen, ":0") {
-			fs = append(fs, c.Fault("admin_listen", "must be another address than listen"))
+		problem := listenProblem(c.AdminListen)
+		// Port 0 twice is two ports.
+		if problem == "" && c.AdminListen == c.Listen && !strings.HasSuffix(c.Listen, ":0") {
+			problem = "must be another address than listen"
 		}
+		fs = append(fs, c.judge("admin_listen", problem)...)
 	}
 	for _, origin := range c.CORSOrigins {
 		if problem := web.CheckOrigin(origin); problem != "" {
@@ -56,24 +54,18 @@ func networkRules(c *Config) []settings.Fault {
 }
 
 // limitRules check the form of the limits. A limit per address is refused where all clients share one.
-func limitRules(c *Config) []settings.Fault {
-	var fs []settings.Fault
+func limitRules(c *Config) (fs []settings.Fault) {
 	for _, l := range c.limitSettings() {
-		if l.text == "" {
-			continue
-		}
-		if _, err := dibs.ParseLimit(l.per, l.text); err != nil {
-			fs = append(fs, c.Fault(l.key, err.Error()))
+		if l.text != "" {
+			_, err := dibs.ParseLimit(l.per, l.text)
+			fs = append(fs, c.judgeErr(l.key, err)...)
 		}
 	}
 	if c.LimitCalls != noLimit {
-		if _, err := dibs.ParseLimit("user", c.LimitCalls); err != nil {
-			fs = append(fs, c.Fault("limit_calls", err.Error()))
-		}
+		_, err := dibs.ParseLimit("user", c.LimitCalls)
+		fs = append(fs, c.judgeErr("limit_calls", err)...)
 	}
 	// One client that presses fast would use up the limit of all.
-	if c.LimitAddress != "" && c.oneAddress() {
-		fs = append(fs, c.Fault("limit_address", "with behind_proxy it needs trusted_proxies: without them every client has the proxy's address"))
-	}
-	return fs
+	return append(fs, c.faultIf(c.LimitAddress != "" && c.oneAddress(), "limit_address",
+		"with behind_proxy it needs trusted_proxies: without them every client has the proxy's address")...)
 }

@@ -59,8 +59,6 @@ func readMoney(text string) (m dibs.Money, err error) {
 
 // approveRules report acts that approve cannot name.
 func approveRules(c *Config) []settings.Fault {
-	if _, err := c.Approvals(); err != nil {
-		return []settings.Fault{c.Fault("approve", err.Error())}
-	}
-	return nil
+	_, err := c.Approvals()
+	return c.judgeErr("approve", err)
 }

@@ -91,8 +91,6 @@ func (c *Config) listed(l *limit.Lists, line string) error {
 
 // listRules report a file of lists that cannot be used, by its first bad line.
 func listRules(c *Config) []settings.Fault {
-	if _, err := c.Lists(); err != nil {
-		return []settings.Fault{c.Fault("lists_file", err.Error())}
-	}
-	return nil
+	_, err := c.Lists()
+	return c.judgeErr("lists_file", err)
 }

@@ -1,6 +1,9 @@
 package config
 
 import (
+	"errors"
+	"slices"
+
 	"github.com/dibs-dev/dibs/access/oidc"
 	"github.com/dibs-dev/dibs/internal/settings"
 )
@@ -33,21 +36,15 @@ func oidcRules(c *Config) []settings.Fault {
 		}
 		return fs
 	}
-	if err := oidc.CheckIssuer(c.OIDCIssuer); err != nil {
-		fs = append(fs, c.Fault("oidc_issuer", err.Error()))
-	}
-	if c.OIDCClientID == "" {
-		fs = append(fs, c.Fault("oidc_client_id", "is required with oidc_issuer: the name under which the identity provider knows dibs"))
-	}
+	address := oidc.CheckAddress(c.OIDCAddress)
 	if c.OIDCAddress == "" {
-		fs = append(fs, c.Fault("oidc_address", "is required with oidc_issuer: where browsers reach the console, such as https://admin.shop.example"))
-	} else if err := oidc.CheckAddress(c.OIDCAddress); err != nil {
-		fs = append(fs, c.Fault("oidc_address", err.Error()))
+		address = errors.New("is required with oidc_issuer: where browsers reach the console, such as https://admin.shop.example")
 	}
+	_, roles := oidc.ParseRoles(c.OIDCRoles)
 	if len(c.OIDCRoles) == 0 {
-		fs = append(fs, c.Fault("oidc_roles", "is required with oidc_issuer: without it no one may sign in"))
-	} else if _, err := oidc.ParseRoles(c.OIDCRoles); err != nil {
-		fs = append(fs, c.Fault("oidc_roles", err.Error()))
+		roles = errors.New("is required with oidc_issuer: without it no one may sign in")
 	}
-	return fs
+	return slices.Concat(c.judgeErr("oidc_issuer", oidc.CheckIssuer(c.OIDCIssuer)),
+		c.faultIf(c.OIDCClientID == "", "oidc_client_id", "is required with oidc_issuer: the name under which the identity provider knows dibs"),
+		c.judgeErr("oidc_address", address), c.judgeErr("oidc_roles", roles))
 }

@@ -65,6 +65,17 @@ func Load(cmd *cobra.Command, rules ...Rule) (*Config, error) {
 	return c, err
 }
 
+// With runs a verb with its settings, when they follow the rules.
+func With(do func(*cobra.Command, *Config) error, rules ...Rule) func(*cobra.Command, []string) error {
+	return func(cmd *cobra.Command, _ []string) error {
+		c, err := Load(cmd, rules...)
+		if err != nil {
+			return err
+		}
+		return do(cmd, c)
+	}
+}
+
 // Given reports whether any source sets a setting.
 func (c *Config) Given(key string) bool { return c.Values.Of(key).IsSet() }
 
@@ -83,4 +94,25 @@ func (c *Config) Fault(key, problem string) settings.Fault {
 		from = "not set: --" + v.Flag() + " or " + v.Env()
 	}
 	return settings.Fault{Key: key, From: from, Problem: problem}
+}
+
+// judge returns the fault of a setting that has a problem; none when the problem is empty.
+func (c *Config) judge(key, problem string) []settings.Fault {
+	return c.faultIf(problem != "", key, problem)
+}
+
+// judgeErr returns the fault of a setting that cannot be used; none without an error.
+func (c *Config) judgeErr(key string, err error) []settings.Fault {
+	if err == nil {
+		return nil
+	}
+	return c.judge(key, err.Error())
+}
+
+// faultIf returns the fault of a setting when it is one.
+func (c *Config) faultIf(wrong bool, key, problem string) []settings.Fault {
+	if !wrong {
+		return nil
+	}
+	return []settings.Fault{c.Fault(key, problem)}
 }

@@ -19,43 +19,27 @@ import (
 // StoreRules are for verbs that open the engine or the ledger. Whether they answer, and whether Redis
 // keeps what the durability asks for, shows when they are opened.
 func StoreRules(c *Config) []settings.Fault {
-	fs := ledgerKeyRules(c)
-	if c.Data == "" {
-		fs = append(fs, c.Fault("data", "must name a folder"))
-	}
-	if problem := enginesProblem(c.Engine); problem != "" {
-		fs = append(fs, c.Fault("engine", problem))
-	}
-	if problem := LedgerProblem(c.Ledger); problem != "" {
-		fs = append(fs, c.Fault("ledger", problem))
-	}
-	if level := c.Durability; !c.OnRedis() && level != "" && level != dibs.LevelDurable && level != dibs.LevelLedgered {
-		fs = append(fs, c.Fault("durability", fmt.Sprintf(
+	level := c.Durability
+	return slices.Concat(ledgerKeyRules(c),
+		c.faultIf(c.Data == "", "data", "must name a folder"),
+		c.judge("engine", enginesProblem(c.Engine)),
+		c.judge("ledger", LedgerProblem(c.Ledger)),
+		c.faultIf(!c.OnRedis() && level != "" && level != dibs.LevelDurable && level != dibs.LevelLedgered, "durability", fmt.Sprintf(
 			"the memory engine is always durable, at no extra cost, and has no replicas: choose durable or ledgered, not %q", level)))
-	}
-	return fs
 }
 
 // ServerRules are for verbs that run a server, or judge the settings of one.
 func ServerRules(c *Config) []settings.Fault {
-	fs := StoreRules(c)
-	if problem := listenProblem(c.Listen); problem != "" {
-		fs = append(fs, c.Fault("listen", problem))
-	}
-	if problem := adminKeyProblem(c.AdminKey); problem != "" {
-		fs = append(fs, c.Fault("admin_key", problem))
-	}
-	if !c.OnRedis() && !sqlledger.InServer(c.Ledger) && c.DurabilityLost == dibs.WarnLost {
-		fs = append(fs, c.Fault("durability_lost", "the memory engine cannot grant what it cannot write: leave it out, or choose refuse"))
-	}
-	// Only when it was given: see service.
-	if c.Given("push_first") && c.PushFirst > c.PushThreshold {
-		fs = append(fs, c.Fault("push_first", fmt.Sprintf("must be at most push_threshold, %d: up to that many followers are told at once", c.PushThreshold)))
-	}
+	fs := slices.Concat(StoreRules(c),
+		c.judge("listen", listenProblem(c.Listen)),
+		c.judge("admin_key", adminKeyProblem(c.AdminKey)),
+		c.faultIf(!c.OnRedis() && !sqlledger.InServer(c.Ledger) && c.DurabilityLost == dibs.WarnLost,
+			"durability_lost", "the memory engine cannot grant what it cannot write: leave it out, or choose refuse"),
+		// Only when it was given: see service.
+		c.faultIf(c.Given("push_first") && c.PushFirst > c.PushThreshold,
+			"push_first", fmt.Sprintf("must be at most push_threshold, %d: up to that many followers are told at once", c.PushThreshold)))
 	if c.OTLPEndpoint != "" {
-		if err := tracing.CheckEndpoint(c.OTLPEndpoint); err != nil {
-			fs = append(fs, c.Fault("otlp_endpoint", err.Error()))
-		}
+		fs = append(fs, c.judgeErr("otlp_endpoint", tracing.CheckEndpoint(c.OTLPEndpoint))...)
 	}
 	return slices.Concat(fs, eventsRules(c), tlsRules(c), linkRules(c), accessRules(c))
 }
@@ -101,16 +85,13 @@ func clientCARules(c *Config) []settings.Fault {
 	if c.AdminClientCA == "" {
 		return nil
 	}
-	var fs []settings.Fault
-	if c.TLSCert == "" || c.AdminListen == "" {
-		fs = append(fs, c.Fault("admin_client_ca", "needs tls_cert and admin_listen: users on the same address would need certificates too"))
+	_, err := ReadAuthorities(c.AdminClientCA)
+	if err == nil {
+		_, err = ReadRevoked(c.AdminClientCA)
 	}
-	if _, err := ReadAuthorities(c.AdminClientCA); err != nil {
-		fs = append(fs, c.Fault("admin_client_ca", err.Error()))
-	} else if _, err := ReadRevoked(c.AdminClientCA); err != nil {
-		fs = append(fs, c.Fault("admin_client_ca", err.Error()))
-	}
-	return fs
+	return slices.Concat(c.faultIf(c.TLSCert == "" || c.AdminListen == "",
+		"admin_client_ca", "needs tls_cert and admin_listen: users on the same address would need certificates too"),
+		c.judgeErr("admin_client_ca", err))
 }
 
 // ReadRevoked reads the lists of revoked certificates that stand in the file of authorities,

@@ -48,13 +48,8 @@ var weakProblem = fmt.Sprintf("must have at least %d different characters: opens
 
 // secretRules report a file of secrets that cannot be used.
 func secretRules(c *Config) []settings.Fault {
-	if c.JWTSecretFile == "" {
-		return nil
-	}
-	if _, err := c.JWTSecrets(); err != nil {
-		return []settings.Fault{c.Fault("jwt_secret_file", err.Error())}
-	}
-	return nil
+	_, err := c.JWTSecrets()
+	return c.judgeErr("jwt_secret_file", err)
 }
 
 // jwtSecretRules report a secret that is too weak for HS256.
@@ -62,10 +57,7 @@ func jwtSecretRules(c *Config) []settings.Fault {
 	if c.JWTSecret == "" {
 		return nil
 	}
-	if problem := secretProblem([]byte(c.JWTSecret)); problem != "" {
-		return []settings.Fault{c.Fault("jwt_secret", problem)}
-	}
-	return nil
+	return c.judge("jwt_secret", secretProblem([]byte(c.JWTSecret)))
 }
 
 // HumanSecrets returns the secrets of the human check, one for each line that is not empty.
@@ -144,10 +136,8 @@ func TokenRules(c *Config) []settings.Fault {
 	if c.JWTSecretFile != "" {
 		return secretRules(c)
 	}
-	if len(c.JWTSecret) < minJWTSecret {
-		return []settings.Fault{c.Fault("jwt_secret", fmt.Sprintf("is required, at least %d bytes, the same as the server's", minJWTSecret))}
-	}
-	return nil
+	return c.faultIf(len(c.JWTSecret) < minJWTSecret, "jwt_secret",
+		fmt.Sprintf("is required, at least %d bytes, the same as the server's", minJWTSecret))
 }
 
 // JWTSecrets returns the secrets of users' tokens, the one that signs first. It
@@ -204,12 +194,9 @@ func (c *Config) LedgerKeys() ([][]byte, error) {
 // ledgerKeyRules report a file of keys that cannot be used.
 func ledgerKeyRules(c *Config) []settings.Fault {
 	if _, err := c.LedgerKeys(); err != nil {
-		return []settings.Fault{c.Fault("ledger_key_file", err.Error())}
+		return c.judgeErr("ledger_key_file", err)
 	}
-	if c.EncryptCodes && c.LedgerKeyFile == "" {
-		return []settings.Fault{c.Fault("encrypt_codes", "needs ledger_key_file, which has the keys")}
-	}
-	return nil
+	return c.faultIf(c.EncryptCodes && c.LedgerKeyFile == "", "encrypt_codes", "needs ledger_key_file, which has the keys")
 }
 
 // addressSettings are the settings with addresses, whose users and passwords are read

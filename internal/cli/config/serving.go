@@ -70,23 +70,18 @@ func DevRules(c *Config) []settings.Fault {
 // ClientRules are for verbs that call a server as an admin. signedIn says that the user is signed in there.
 func ClientRules(signedIn func(url string) bool) Rule {
 	return func(c *Config) []settings.Fault {
-		fs := CallRules(c)
-		// Its form is the server's to judge.
-		if c.AdminKey == "" && !signedIn(c.URL) {
-			fs = append(fs, c.Fault("admin_key", "is required to call a server as an admin, unless you sign in by dibs login; dibs dev prints the key of its server"))
-		}
-		return fs
+		// The key's form is the server's to judge.
+		return append(CallRules(c), c.faultIf(c.AdminKey == "" && !signedIn(c.URL), "admin_key",
+			"is required to call a server as an admin, unless you sign in by dibs login; dibs dev prints the key of its server")...)
 	}
 }
 
 // CallRules are for verbs that call a server.
 func CallRules(c *Config) []settings.Fault {
-	var fs []settings.Fault
-	if u, err := url.Parse(c.URL); err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
-		fs = append(fs, c.Fault("url", "must be an address such as http://127.0.0.1:8080"))
-	}
+	u, err := url.Parse(c.URL)
 	_, faults := c.CallTLS()
-	return append(fs, faults...)
+	return append(c.faultIf(err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https",
+		"url", "must be an address such as http://127.0.0.1:8080"), faults...)
 }
 
 // CallTLS is how verbs speak TLS with a server: with a client certificate and authorities of
@@ -107,9 +102,8 @@ func (c *Config) CallTLS() (*tls.Config, []settings.Fault) {
 	}
 	if c.ServerCA != "" {
 		var err error
-		if t.RootCAs, err = ReadAuthorities(c.ServerCA); err != nil {
-			fs = append(fs, c.Fault("server_ca", err.Error()))
-		}
+		t.RootCAs, err = ReadAuthorities(c.ServerCA)
+		fs = append(fs, c.judgeErr("server_ca", err)...)
 	}
 	return t, fs
 }

@@ -34,13 +34,9 @@ lines. The token dev_42 stands for user 42; no other verb accepts it. Without --
 everything is in a temporary folder, which dev removes at its end. With --open the
 browser shows the console, signed in.`,
 		Args: cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			c, err := config.Load(cmd, config.ServerRules, config.DevRules)
-			if err != nil {
-				return err
-			}
+		RunE: config.With(func(cmd *cobra.Command, c *config.Config) error {
 			return dev(cmd, c, b.Version, open)
-		},
+		}, config.ServerRules, config.DevRules),
 	}
 	config.AddFlags(cmd, config.ServerKeys)
 	// Its own default is none that serve has.

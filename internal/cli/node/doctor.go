@@ -42,7 +42,7 @@ a table in the ledger's server for a moment, to test that it may.`,
 				return err
 			}
 			// Whatever is found, the report comes first and the verdict last.
-			u := examine(cmd.Context(), c, faults, cli.Environ(cmd))
+			u := examine(cmd.Context(), c, faults, cli.Environ(cmd), ownerFinding)
 			if err := cli.Show(cmd, u, u.table()); err != nil {
 				return err
 			}
@@ -71,11 +71,11 @@ type checkup struct {
 
 // examine examines what the settings name. An engine or a ledger whose setting has a fault is left
 // out: what its examination found would be a second fault for one mistake.
-func examine(ctx context.Context, c *config.Config, faults []settings.Fault, environ []string) *checkup {
+func examine(ctx context.Context, c *config.Config, faults []settings.Fault, environ []string, owner func(context.Context, *config.Config) string) *checkup {
 	u := &checkup{}
 	u.add("settings", settingsFindings(c, faults, environ)...)
 	u.add("machine", machineFindings(c)...)
-	u.examineStores(ctx, c, faults, ownerFinding)
+	u.examineStores(ctx, c, faults, owner)
 	u.OK = u.count(dibs.StandingFail) == 0
 	return u
 }
@@ -125,10 +125,7 @@ func (d diagnosed) Settings() []httpapi.SettingView {
 // Examine returns what doctor finds. Settings with a fault would have stopped the
 // start, and this process has the memory engine's journal: it is not opened again.
 func (d diagnosed) Examine(ctx context.Context) []httpapi.DiagnosisView {
-	u := &checkup{}
-	u.add("settings", settingsFindings(d.c, nil, d.environ)...)
-	u.add("machine", machineFindings(d.c)...)
-	u.examineStores(ctx, d.c, nil, func(context.Context, *config.Config) string { return "in use by this process" })
+	u := examine(ctx, d.c, nil, d.environ, func(context.Context, *config.Config) string { return "in use by this process" })
 	list := make([]httpapi.DiagnosisView, len(u.Findings))
 	for i, f := range u.Findings {
 		list[i] = httpapi.DiagnosisView{Area: f.Area, Standing: f.Standing, Subject: f.Subject, Found: f.Found}

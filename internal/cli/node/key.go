@@ -17,6 +17,7 @@ import (
 	"github.com/dibs-dev/dibs/internal/cli"
 	"github.com/dibs-dev/dibs/internal/cli/config"
 	"github.com/dibs-dev/dibs/internal/cli/store"
+	"github.com/dibs-dev/dibs/ledger/sqlledger"
 
 	"github.com/dibs-dev/dibs/access"
 )
@@ -33,15 +34,10 @@ ledger, beside a running server or without one; /v1/keys does the same over HTTP
 	}, newKeyCreateCommand(), newKeyListCommand(), newKeyRotateCommand(), newKeyRevokeCommand())
 }
 
-// keyLedger is what the verbs need of a ledger.
-type keyLedger interface {
-	access.Ledger
-}
-
 // record writes to the admin log what a verb is about to do on the ledger. The entry has the status of
 // success, since no later step could correct it: after a failure the log names an action that did not
 // happen, never the other way round.
-func record(ctx context.Context, l keyLedger, action, target string, after any) error {
+func record(ctx context.Context, l access.Ledger, action, target string, after any) error {
 	a, err := actionHere(action, target, after)
 	if err != nil {
 		return err
@@ -70,7 +66,7 @@ func actionHere(action, target string, after any) (*access.AdminAction, error) {
 // onLedger makes cmd a verb that works on the ledger of the settings, beside a running server or
 // without one: keys are rows of their own, and the server reads them. create allows it to make a
 // ledger that does not exist; without it, a mistyped folder would look like one without keys.
-func onLedger(cmd *cobra.Command, create bool, do func(cmd *cobra.Command, args []string, l keyLedger) error) *cobra.Command {
+func onLedger(cmd *cobra.Command, create bool, do func(cmd *cobra.Command, args []string, l *sqlledger.Ledger) error) *cobra.Command {
 	config.AddFlags(cmd, config.StoreKeys)
 	cmd.RunE = func(cmd *cobra.Command, args []string) (err error) {
 		c, err := config.Load(cmd, config.StoreRules)
@@ -82,7 +78,7 @@ func onLedger(cmd *cobra.Command, create bool, do func(cmd *cobra.Command, args 
 			return err
 		}
 		defer func() { err = errors.Join(err, l.Close()) }()
-		return do(cmd, args, l.Parts().Access)
+		return do(cmd, args, l)
 	}
 	return cmd
 }
@@ -116,7 +112,7 @@ publisher runs them and moves claims, admin does everything.`,
 			}
 			return nil
 		},
-	}), true, func(cmd *cobra.Command, _ []string, l keyLedger) error {
+	}), true, func(cmd *cobra.Command, _ []string, l *sqlledger.Ledger) error {
 		ctx := cmd.Context()
 		// View has no secret: the log may be read by others than the key's holder.
 		if err := record(ctx, l, "create-key", "/keys/"+k.ID, k.View()); err != nil {
@@ -140,10 +136,7 @@ publisher runs them and moves claims, admin does everything.`,
 // showNewKey shows a key with its secret. The ledger has a hash of the secret only, so nobody can show
 // it again; whoever loses it rotates the key.
 func showNewKey(cmd *cobra.Command, k *access.APIKey, secret string) error {
-	t := cli.NewTable()
-	t.Add("id", k.ID)
-	t.Add("name", k.Name)
-	t.Add("role", k.Role)
+	t := cli.Facts("id", k.ID, "name", k.Name, "role", k.Role)
 	t.Field("scopes", k.Scopes.String())
 	if !k.ExpiresAt.IsZero() {
 		t.Add("expires", k.ExpiresAt)
@@ -167,7 +160,7 @@ func newKeyRotateCommand() *cobra.Command {
 		Use:   "rotate ID",
 		Short: "Make a key in place of another one, which is valid for a while too",
 		Args:  cobra.ExactArgs(1),
-	}), false, func(cmd *cobra.Command, args []string, l keyLedger) error {
+	}), false, func(cmd *cobra.Command, args []string, l *sqlledger.Ledger) error {
 		ctx, id, now := cmd.Context(), args[0], time.Now()
 		// The bounds are those of the API; a wrong one is a fault of the command line.
 		span, err := (&access.KeyRotation{Overlap: (*dibs.Duration)(&overlap)}).Span()
@@ -207,7 +200,7 @@ func newKeyRotateCommand() *cobra.Command {
 // has.
 func newKeyListCommand() *cobra.Command {
 	return onLedger(cli.WithOutput(&cobra.Command{Use: "list", Short: "List all keys, revoked ones too", Args: cobra.NoArgs}), false,
-		func(cmd *cobra.Command, _ []string, l keyLedger) error {
+		func(cmd *cobra.Command, _ []string, l *sqlledger.Ledger) error {
 			keys, err := l.Keys(cmd.Context())
 			if err != nil {
 				return err
@@ -232,7 +225,7 @@ func newKeyRevokeCommand() *cobra.Command {
 		Short: "Revoke a key; running servers refuse it within seconds",
 		Args:  cobra.ExactArgs(1),
 	}), false,
-		func(cmd *cobra.Command, args []string, l keyLedger) error {
+		func(cmd *cobra.Command, args []string, l *sqlledger.Ledger) error {
 			ctx, id := cmd.Context(), args[0]
 			if err := record(ctx, l, "revoke-key", "/keys/"+id, map[string]string{"id": id}); err != nil {
 				return err

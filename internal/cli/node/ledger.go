@@ -9,6 +9,7 @@ import (
 	"github.com/dibs-dev/dibs/internal/cli"
 	"github.com/dibs-dev/dibs/internal/cli/config"
 	"github.com/dibs-dev/dibs/internal/cli/store"
+	"github.com/dibs-dev/dibs/ledger/sqlledger"
 )
 
 // newLedgerCommand returns the verbs on what the ledger keeps encrypted.
@@ -26,7 +27,7 @@ var renewable = []string{"gate", "limit", "session"}
 
 // newRenewCommand has the nodes make their keys anew: for an installation whose ledger was copied.
 func newRenewCommand() *cobra.Command {
-	cmd := cli.WithOutput(&cobra.Command{
+	return onLedger(cli.WithOutput(&cobra.Command{
 		Use:   "renew-keys",
 		Short: "Let nodes make the keys of tickets, cookies and limits anew",
 		Long: `Delete the keys that dibs has made for tickets and admissions, for the console's
@@ -39,41 +40,17 @@ users, addresses and devices count anew. The key of claim ids stays, since it al
 reads the ids that there are. Nodes of an older version need a restart.`,
 		Example: `  dibs ledger renew-keys`,
 		Args:    cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			c, err := config.Load(cmd, config.StoreRules)
-			if err != nil {
-				return err
-			}
-			r, err := renew(cmd.Context(), c)
-			if err != nil {
-				return err
-			}
-			t := cli.NewTable()
-			t.Add("renewed", r.Renewed)
-			return cli.Show(cmd, r, t)
-		},
+	}), false, func(cmd *cobra.Command, _ []string, l *sqlledger.Ledger) error {
+		ctx := cmd.Context()
+		if err := record(ctx, l, "renew-keys", "/ledger/keys", map[string][]string{"keys": renewable}); err != nil {
+			return err
+		}
+		n, err := l.ForgetSecrets(ctx, renewable...)
+		if err != nil {
+			return err
+		}
+		return cli.Show(cmd, map[string]int64{"renewed": n}, cli.Facts("renewed", n))
 	})
-	config.AddFlags(cmd, config.StoreKeys)
-	return cmd
-}
-
-// renewed is how many keys will be made anew.
-type renewed struct {
-	Renewed int64 `json:"renewed"`
-}
-
-// renew does it on the ledger of the settings.
-func renew(ctx context.Context, c *config.Config) (r renewed, err error) {
-	l, err := store.OpenLedger(ctx, c, false)
-	if err != nil {
-		return r, err
-	}
-	defer func() { err = errors.Join(err, l.Close()) }()
-	if err := record(ctx, l, "renew-keys", "/ledger/keys", map[string][]string{"keys": renewable}); err != nil {
-		return r, err
-	}
-	r.Renewed, err = l.ForgetSecrets(ctx, renewable...)
-	return r, err
 }
 
 // reencrypted is what the verb did.
@@ -99,11 +76,7 @@ server has --encrypt-codes any more.`,
 		Example: `  openssl rand -hex 32 | cat - keys > keys.new && mv keys.new keys   # on every node; then, once:
   dibs ledger reencrypt --ledger-key-file keys`,
 		Args: cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			c, err := config.Load(cmd, config.StoreRules)
-			if err != nil {
-				return err
-			}
+		RunE: config.With(func(cmd *cobra.Command, c *config.Config) error {
 			if plain && c.EncryptCodes {
 				return cli.Usagef("--plain-codes and encrypt_codes exclude each other: leave one of them out")
 			}
@@ -111,11 +84,8 @@ server has --encrypt-codes any more.`,
 			if err != nil {
 				return err
 			}
-			t := cli.NewTable()
-			t.Add("changed", r.Changed)
-			t.Add("items", r.Items)
-			return cli.Show(cmd, r, t)
-		},
+			return cli.Show(cmd, r, cli.Facts("changed", r.Changed, "items", r.Items))
+		}, config.StoreRules),
 	})
 	config.AddFlags(cmd, config.StoreKeys)
 	cmd.Flags().BoolVar(&plain, "plain-codes", false, "store codes and seats plain again")

@@ -27,13 +27,7 @@ uses them. With Redis, where the journal has no schema, nodes may run meanwhile 
 release notes say so. serve does the same at its start, unless it is told
 --migrate=false.`,
 		Args: cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			c, err := config.Load(cmd, config.StoreRules)
-			if err != nil {
-				return err
-			}
-			return migrate(cmd, c, check)
-		},
+		RunE: config.With(func(cmd *cobra.Command, c *config.Config) error { return migrate(cmd, c, check) }, config.StoreRules),
 	})
 	config.AddFlags(cmd, config.StoreKeys)
 	cmd.Flags().BoolVar(&check, "check", false, "Change nothing; exit 1 when something is out of date")

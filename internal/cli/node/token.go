@@ -37,11 +37,7 @@ func newTokenCommand() *cobra.Command {
 		Example: `  dibs token --user 42
   dibs token --count 2000 --prefix u --format csv > tokens.csv    # for load tools`,
 		Args: cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			c, err := config.Load(cmd, config.TokenRules)
-			if err != nil {
-				return err
-			}
+		RunE: config.With(func(cmd *cobra.Command, c *config.Config) error {
 			if err := o.check(cmd); err != nil {
 				return err
 			}
@@ -51,7 +47,7 @@ func newTokenCommand() *cobra.Command {
 			}
 			// JWTSecrets is not empty here: TokenRules require one.
 			return o.write(cmd.OutOrStdout(), secrets[0])
-		},
+		}, config.TokenRules),
 	}
 	config.AddFlags(cmd, []string{"jwt_secret", "jwt_secret_file"})
 	f := cmd.Flags()

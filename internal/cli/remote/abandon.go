@@ -38,7 +38,7 @@ shard has the shard 0.`,
 			a.Unsold = &unsold
 		}
 		return s.Campaigns.AbandonShard(ctx, s.args[0], int(shard), a)
-	}, oneCampaign)
+	}, campaignColumns.one)
 	f := cmd.Flags()
 	f.Int64Var(&unsold, "unsold", 0, "How many units of the shard are unsold: `N`; another number is refused, and the refusal has the right one")
 	f.BoolVar(&a.Yes, "yes", false, "Give the shard up, however many are unsold")

@@ -129,23 +129,16 @@ func newAnnouncementListCommand() *cobra.Command {
 	return byID("list CAMPAIGN", "List the latest announcements of a campaign, newest first",
 		func(admin *client.Client, ctx context.Context, campaign string) (api.ListView[announce.AnnouncementView], error) {
 			return admin.Announcements.List(ctx, campaign, dibs.Page{Limit: dibs.MaxPage})
-		}, func(l *api.ListView[announce.AnnouncementView]) *cli.Table {
-			t := cli.NewTable("ID", "MERCHANT", "STATE", "FOLLOWERS", "ENQUEUED", "CREATED")
-			for _, v := range l.Items {
-				t.Add(v.ID, v.Merchant, v.State, v.Followers, v.Enqueued, v.CreatedAt)
-			}
-			return t
-		})
+		}, columnsOf(func(v *announce.AnnouncementView) []any {
+			return []any{v.ID, v.Merchant, v.State, v.Followers, v.Enqueued, v.CreatedAt}
+		}, "ID", "MERCHANT", "STATE", "FOLLOWERS", "ENQUEUED", "CREATED").list)
 }
 
 // announcementTable shows an announcement, a row for each of its properties. "enqueued" counts the
 // followers whose events are published; "delivered" those whose events every sink has taken, and is
 // absent while there is no sink. The estimate is the time that the rest takes at the rate.
 func announcementTable(v *announce.AnnouncementView) *cli.Table {
-	t := cli.NewTable()
-	t.Add("id", v.ID)
-	t.Add("campaign", v.CampaignID)
-	t.Add("merchant", v.Merchant)
+	t := cli.Facts("id", v.ID, "campaign", v.CampaignID, "merchant", v.Merchant)
 	state := string(v.State)
 	if v.Why != "" {
 		state += ": " + v.Why

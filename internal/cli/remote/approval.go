@@ -5,9 +5,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/dibs-dev/dibs"
 	"github.com/dibs-dev/dibs/access"
-	"github.com/dibs-dev/dibs/api"
 	"github.com/dibs-dev/dibs/client"
 	"github.com/dibs-dev/dibs/internal/cli"
 )
@@ -20,9 +18,8 @@ func newApprovalCommand() *cobra.Command {
 		Long: `Approve or reject acts that need a second person, on the server at --url with an
 admin's API key in --admin-key or $DIBS_ADMIN_KEY. dibs serve --approve says which acts
 do. The key must be another one than the key that asked, and have another name.`,
-	}, ask(&cobra.Command{Use: "list", Short: "List the approvals of the last week, newest first", Args: cobra.NoArgs}, func(ctx context.Context, s *session) ([]access.ApprovalView, error) {
-		return all(0, func(p dibs.Page) (api.ListView[access.ApprovalView], error) { return s.Approvals.List(ctx, p) })
-	}, approvalsTable),
+	}, listAll("list", "List the approvals of the last week, newest first",
+		func(c *client.Client) pages[access.ApprovalView] { return c.Approvals.List }, approvalColumns.table),
 		newDecisionCommand("approve ID", "Approve an act, and do it", func(s *session) decide { return s.Approvals.Approve }),
 		newDecisionCommand("reject ID", "Reject an act, which the key that asked may do too", func(s *session) decide { return s.Approvals.Reject }))
 }
@@ -36,9 +33,7 @@ func newDecisionCommand(use, short string, how func(*session) decide) *cobra.Com
 	cmd := ask(&cobra.Command{Use: use, Short: short, Args: cobra.ExactArgs(1)}, func(ctx context.Context, s *session) (client.Outcome, error) {
 		return how(s)(ctx, s.args[0], why)
 	}, func(v *client.Outcome) *cli.Table {
-		t := cli.NewTable()
-		t.Add("approval", v.ApprovalID)
-		t.Add("state", v.State)
+		t := cli.Facts("approval", v.ApprovalID, "state", v.State)
 		if v.Status != 0 {
 			t.Add("status", v.Status)
 		}
@@ -48,11 +43,9 @@ func newDecisionCommand(use, short string, how func(*session) decide) *cobra.Com
 	return cmd
 }
 
-// approvalsTable shows approvals, a row for each, with the whole call of those that wait.
-func approvalsTable(views *[]access.ApprovalView) *cli.Table {
-	t := cli.NewTable("ID", "STATE", "ACTION", "ASKED BY", "ASKED AT", "EXPIRES", "DECIDED BY", "CALL")
-	for _, v := range *views {
-		t.Add(v.ID, v.State, v.Action, v.AskedName, v.AskedAt, v.ExpiresAt, cli.OrDash(v.DecidedName), cli.OrDash(string(v.Call)))
+// approvalColumns show approvals.
+var approvalColumns = columnsOf(func(v *access.ApprovalView) []any {
+	return []any{
+		v.ID, v.State, v.Action, v.AskedName, v.AskedAt, v.ExpiresAt, cli.OrDash(v.DecidedName), cli.OrDash(string(v.Call)),
 	}
-	return t
-}
+}, "ID", "STATE", "ACTION", "ASKED BY", "ASKED AT", "EXPIRES", "DECIDED BY", "CALL")

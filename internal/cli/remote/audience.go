@@ -7,7 +7,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/dibs-dev/dibs"
 	"github.com/dibs-dev/dibs/client"
 	"github.com/dibs-dev/dibs/gate/audience"
 	"github.com/dibs-dev/dibs/internal/cli"
@@ -24,7 +23,9 @@ func newAudienceCommand() *cobra.Command {
 the server at --url, with the API key --admin-key or $DIBS_ADMIN_KEY. A campaign is
 open to a list alone when its gate says so: {"audience":{"list":"vip"}}.`,
 	}, newAudienceImportCommand(), byID("show ID", "Show a list of users",
-		of(func(c *client.Client) one[api.AudienceView] { return c.Audiences.Get }), audienceTable), newAudienceListCommand())
+		of(func(c *client.Client) one[api.AudienceView] { return c.Audiences.Get }), audienceTable),
+		listAll("list", "List the lists of users by id", func(c *client.Client) pages[api.AudienceView] { return c.Audiences.List },
+			columnsOf(func(v *api.AudienceView) []any { return []any{v.ID, v.Users, v.UpdatedAt} }, "ID", "USERS", "UPDATED").table))
 }
 
 // newAudienceImportCommand replaces a list, or makes it. It may be repeated with the same file. The
@@ -59,26 +60,10 @@ changes nothing. A file without users needs --empty: nobody is on the list then.
 
 // audienceTable shows a list of users. Only an import counts duplicates.
 func audienceTable(v *api.AudienceView) *cli.Table {
-	t := cli.NewTable()
-	t.Add("id", v.ID)
-	t.Add("users", v.Users)
+	t := cli.Facts("id", v.ID, "users", v.Users)
 	if v.Duplicates != nil {
 		t.Add("duplicates", *v.Duplicates)
 	}
 	t.Add("updated", v.UpdatedAt)
 	return t
-}
-
-// newAudienceListCommand shows all lists, page by page, and not their users: there may be millions.
-func newAudienceListCommand() *cobra.Command {
-	return ask(&cobra.Command{Use: "list", Short: "List the lists of users by id", Args: cobra.NoArgs},
-		func(ctx context.Context, s *session) ([]api.AudienceView, error) {
-			return all(0, func(p dibs.Page) (api.ListView[api.AudienceView], error) { return s.Audiences.List(ctx, p) })
-		}, func(views *[]api.AudienceView) *cli.Table {
-			t := cli.NewTable("ID", "USERS", "UPDATED")
-			for _, v := range *views {
-				t.Add(v.ID, v.Users, v.UpdatedAt)
-			}
-			return t
-		})
 }

@@ -48,7 +48,7 @@ before and after.`,
 			return nil, err
 		}
 		return upTo(s, limit, func(p dibs.Page) (api.ListView[access.AdminActionView], error) { return s.Audit.AdminLog(ctx, f, p) })
-	}, actsTable)
+	}, actColumns.table)
 	// A thing is named by its path in the API, as the log names it.
 	fs := cmd.Flags()
 	fs.StringVar(&f.Key, "key", "", "Only what the API key `ID` did")
@@ -61,18 +61,14 @@ before and after.`,
 }
 
 // actsTable shows admin actions, a row for each.
-func actsTable(views *[]access.AdminActionView) *cli.Table {
-	t := cli.NewTable("AT", "WHO", "ROLE", "ACTION", "TARGET", "STATUS", "ADDRESS")
-	for _, v := range *views {
-		status := strconv.Itoa(v.Status)
-		if v.Status == 0 {
-			// The server records an action before it does it, so an entry without a status is of
-			// an action under way, or of one that a crash cut short.
-			status = "begun"
-		} else if v.Reason != "" {
-			status += " " + v.Reason
-		}
-		t.Add(v.At, v.KeyName, v.Role, v.Action, v.Target, status, v.Address)
+var actColumns = columnsOf(func(v *access.AdminActionView) []any {
+	status := strconv.Itoa(v.Status)
+	if v.Status == 0 {
+		// The server records an action before it does it, so an entry without a status is of
+		// an action under way, or of one that a crash cut short.
+		status = "begun"
+	} else if v.Reason != "" {
+		status += " " + v.Reason
 	}
-	return t
-}
+	return []any{v.At, v.KeyName, v.Role, v.Action, v.Target, status, v.Address}
+}, "AT", "WHO", "ROLE", "ACTION", "TARGET", "STATUS", "ADDRESS")

@@ -29,7 +29,7 @@ func newCampaignCommand() *cobra.Command {
 --admin-key or $DIBS_ADMIN_KEY.`,
 	}, newCreateCommand(), newApplyCommand(), newListCommand(), newShowCommand(), newStockCommand(), newAbandonCommand(), newWatchCommand(), newAnnounceCommand())
 	for _, a := range actions {
-		cmd.AddCommand(byID(a.verb+" ID", a.short, a.do, oneCampaign))
+		cmd.AddCommand(byID(a.verb+" ID", a.short, a.do, campaignColumns.one))
 	}
 	return cmd
 }
@@ -59,7 +59,7 @@ func newListCommand() *cobra.Command {
 			}
 			return all(0, func(p dibs.Page) (api.ListView[api.CampaignView], error) { return s.Campaigns.Of(ctx, product, p) })
 		},
-		func(views *[]api.CampaignView) *cli.Table { return campaignTable(*views...) })
+		campaignColumns.table)
 	cmd.Flags().StringVar(&product, "product", "", "Only those of the product `ID`")
 	return cmd
 }
@@ -69,17 +69,10 @@ func (s *session) campaigns(ctx context.Context) ([]api.CampaignView, error) {
 	return all(0, func(p dibs.Page) (api.ListView[api.CampaignView], error) { return s.Campaigns.List(ctx, p) })
 }
 
-// oneCampaign is campaignTable for the verbs that answer with one campaign.
-func oneCampaign(v *api.CampaignView) *cli.Table { return campaignTable(*v) }
-
-// campaignTable shows campaigns, a row for each.
-func campaignTable(views ...api.CampaignView) *cli.Table {
-	t := cli.NewTable("ID", "KIND", "STATE", "STOCK", "LEFT", "LIMIT", "STARTS", "ENDS", "TITLE")
-	for _, v := range views {
-		t.Add(v.ID, v.Kind, v.State, stockText(v.Stock), v.Remaining, v.LimitPerUser, v.StartsAt, v.EndsAt, v.Title)
-	}
-	return t
-}
+// campaignColumns show campaigns.
+var campaignColumns = columnsOf(func(v *api.CampaignView) []any {
+	return []any{v.ID, v.Kind, v.State, stockText(v.Stock), v.Remaining, v.LimitPerUser, v.StartsAt, v.EndsAt, v.Title}
+}, "ID", "KIND", "STATE", "STOCK", "LEFT", "LIMIT", "STARTS", "ENDS", "TITLE")
 
 // gateText says in words what a claim has to pass.
 func gateText(g *dibs.GateSpec) string {

@@ -26,30 +26,28 @@ type lister func(ctx context.Context, c *client.Client) ([]cobra.Completion, err
 
 // listers are by what an id names.
 var listers = map[string]lister{
-	"campaign": listerOf(func(ctx context.Context, c *client.Client, p dibs.Page) (api.ListView[api.CampaignView], error) {
-		return c.Campaigns.List(ctx, p)
-	}, func(v *api.CampaignView) (string, string) { return v.ID, string(v.State) + " · " + v.Title }),
-	"product": listerOf(func(ctx context.Context, c *client.Client, p dibs.Page) (api.ListView[api.ProductView], error) {
-		return c.Products.List(ctx, p)
-	}, func(v *api.ProductView) (string, string) { return v.ID, v.Name }),
-	"claim": listerOf(func(ctx context.Context, c *client.Client, p dibs.Page) (api.ListView[api.ClaimView], error) {
-		return c.Orders.List(ctx, dibs.OrderQuery{}, p)
+	"campaign": listerOf(func(c *client.Client) pages[api.CampaignView] { return c.Campaigns.List },
+		func(v *api.CampaignView) (string, string) { return v.ID, string(v.State) + " · " + v.Title }),
+	"product": listerOf(func(c *client.Client) pages[api.ProductView] { return c.Products.List },
+		func(v *api.ProductView) (string, string) { return v.ID, v.Name }),
+	"claim": listerOf(func(c *client.Client) pages[api.ClaimView] {
+		return func(ctx context.Context, p dibs.Page) (api.ListView[api.ClaimView], error) {
+			return c.Orders.List(ctx, dibs.OrderQuery{}, p)
+		}
 	}, func(v *api.ClaimView) (string, string) { return v.ID, v.Status + " · " + v.UserID }),
-	"endpoints": listerOf(func(ctx context.Context, c *client.Client, _ dibs.Page) (api.ListView[webhooks.EndpointView], error) {
-		return c.Webhooks.List(ctx)
+	"endpoints": listerOf(func(c *client.Client) pages[webhooks.EndpointView] {
+		return func(ctx context.Context, _ dibs.Page) (api.ListView[webhooks.EndpointView], error) {
+			return c.Webhooks.List(ctx)
+		}
 	}, func(v *webhooks.EndpointView) (string, string) { return v.ID, v.URL }),
-	"approval": listerOf(func(ctx context.Context, c *client.Client, p dibs.Page) (api.ListView[access.ApprovalView], error) {
-		return c.Approvals.List(ctx, p)
-	}, func(v *access.ApprovalView) (string, string) { return v.ID, string(v.State) + " · " + v.Action }),
-	"session": listerOf(func(ctx context.Context, c *client.Client, p dibs.Page) (api.ListView[access.ConsoleSessionView], error) {
-		return c.Sessions.List(ctx, p)
-	}, func(v *access.ConsoleSessionView) (string, string) { return v.ID, v.Name }),
-	"audience": listerOf(func(ctx context.Context, c *client.Client, p dibs.Page) (api.ListView[api.AudienceView], error) {
-		return c.Audiences.List(ctx, p)
-	}, func(v *api.AudienceView) (string, string) { return v.ID, strconv.FormatInt(v.Users, 10) + " users" }),
-	"token": listerOf(func(ctx context.Context, c *client.Client, p dibs.Page) (api.ListView[access.RevocationView], error) {
-		return c.Tokens.Revocations(ctx, p)
-	}, func(v *access.RevocationView) (string, string) { return v.ID, cmp.Or(v.User, v.JTI) }),
+	"approval": listerOf(func(c *client.Client) pages[access.ApprovalView] { return c.Approvals.List },
+		func(v *access.ApprovalView) (string, string) { return v.ID, string(v.State) + " · " + v.Action }),
+	"session": listerOf(func(c *client.Client) pages[access.ConsoleSessionView] { return c.Sessions.List },
+		func(v *access.ConsoleSessionView) (string, string) { return v.ID, v.Name }),
+	"audience": listerOf(func(c *client.Client) pages[api.AudienceView] { return c.Audiences.List },
+		func(v *api.AudienceView) (string, string) { return v.ID, strconv.FormatInt(v.Users, 10) + " users" }),
+	"token": listerOf(func(c *client.Client) pages[access.RevocationView] { return c.Tokens.Revocations },
+		func(v *access.RevocationView) (string, string) { return v.ID, cmp.Or(v.User, v.JTI) }),
 	"announcement": announcements,
 }
 
@@ -76,9 +74,9 @@ func announcements(ctx context.Context, c *client.Client) (found []cobra.Complet
 }
 
 // listerOf is a lister of one page: a list of thousands helps no one to choose.
-func listerOf[T any](read func(context.Context, *client.Client, dibs.Page) (api.ListView[T], error), of func(*T) (id, what string)) lister {
+func listerOf[T any](part func(*client.Client) pages[T], of func(*T) (id, what string)) lister {
 	return func(ctx context.Context, c *client.Client) ([]cobra.Completion, error) {
-		l, err := read(ctx, c, dibs.Page{Limit: dibs.MaxPage})
+		l, err := part(c)(ctx, dibs.Page{Limit: dibs.MaxPage})
 		found := make([]cobra.Completion, len(l.Items))
 		for i := range l.Items {
 			id, what := of(&l.Items[i])

@@ -1,13 +1,9 @@
 package remote
 
 import (
-	"context"
-
 	"github.com/spf13/cobra"
 
-	"github.com/dibs-dev/dibs"
 	"github.com/dibs-dev/dibs/access"
-	"github.com/dibs-dev/dibs/api"
 	"github.com/dibs-dev/dibs/client"
 	"github.com/dibs-dev/dibs/internal/cli"
 )
@@ -21,18 +17,13 @@ func newSessionCommand() *cobra.Command {
 the API key --admin-key or $DIBS_ADMIN_KEY: all of them with an admin's key without
 scopes, else those that were begun with the same key. A session ends by itself after
 twelve hours, and with its key; the key of a person's sign-in ends with the session.`,
-	}, ask(&cobra.Command{Use: "list", Short: "List sessions that last, newest first", Args: cobra.NoArgs}, func(ctx context.Context, s *session) ([]access.ConsoleSessionView, error) {
-		return all(0, func(p dibs.Page) (api.ListView[access.ConsoleSessionView], error) { return s.Sessions.List(ctx, p) })
-	}, func(v *[]access.ConsoleSessionView) *cli.Table { return sessionsTable(*v...) }),
-		byID("end ID", "End a session: its browser has to sign in again", of(func(c *client.Client) one[access.ConsoleSessionView] { return c.Sessions.End }),
-			func(v *access.ConsoleSessionView) *cli.Table { return sessionsTable(*v) }))
+	}, listAll("list", "List sessions that last, newest first",
+		func(c *client.Client) pages[access.ConsoleSessionView] { return c.Sessions.List }, sessionColumns.table),
+		byID("end ID", "End a session: its browser has to sign in again",
+			of(func(c *client.Client) one[access.ConsoleSessionView] { return c.Sessions.End }), sessionColumns.one))
 }
 
-// sessionsTable shows sessions, a row for each.
-func sessionsTable(views ...access.ConsoleSessionView) *cli.Table {
-	t := cli.NewTable("ID", "KEY", "NAME", "BEGAN", "LAST USED", "EXPIRES", "ADDRESS", "BROWSER")
-	for _, v := range views {
-		t.Add(v.ID, v.KeyID, v.Name, v.CreatedAt, v.LastUsedAt, v.ExpiresAt, v.Address, v.Agent)
-	}
-	return t
-}
+// sessionColumns show sessions.
+var sessionColumns = columnsOf(func(v *access.ConsoleSessionView) []any {
+	return []any{v.ID, v.KeyID, v.Name, v.CreatedAt, v.LastUsedAt, v.ExpiresAt, v.Address, v.Agent}
+}, "ID", "KEY", "NAME", "BEGAN", "LAST USED", "EXPIRES", "ADDRESS", "BROWSER")

@@ -47,11 +47,7 @@ it names the first of them and changes nothing.`,
 			return v, err
 		})
 	}, func(v *api.ImportView) *cli.Table {
-		t := cli.NewTable()
-		t.Add("campaign", v.CampaignID)
-		t.Add("imported", v.Imported)
-		t.Add("stock", v.Stock)
-		return t
+		return cli.Facts("campaign", v.CampaignID, "imported", v.Imported, "stock", v.Stock)
 	})
 	cmd.Flags().StringVar(&key, "key", "", "An idempotency `KEY`: the same file under the same key is imported once")
 	return cmd

@@ -59,7 +59,7 @@ func newCreateCommand() *cobra.Command {
 			return api.CampaignView{}, err
 		}
 		return s.draft(ctx, spec, publish)
-	}, oneCampaign)
+	}, campaignColumns.one)
 	o.add(cmd)
 	cmd.Flags().BoolVar(&publish, "publish", false, "Open it to users at once")
 	return cli.Require(cmd, "title", "ends")

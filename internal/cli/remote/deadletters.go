@@ -40,11 +40,9 @@ func newDeadListCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			t := cli.NewTable("ENTRY", "EVENT", "TYPE", "ATTEMPTS", "WHY")
-			for _, l := range letters {
-				t.Add(l.Entry, l.EventID, l.Type, l.Attempts, l.Why)
-			}
-			return cli.Show(cmd, letters, t)
+			return cli.Show(cmd, letters, columnsOf(func(l *consumer.DeadLetter) []any {
+				return []any{l.Entry, l.EventID, l.Type, l.Attempts, l.Why}
+			}, "ENTRY", "EVENT", "TYPE", "ATTEMPTS", "WHY").table(&letters))
 		},
 	}, &d)
 	cmd.Flags().StringVar(&after, "after", "", "Only those after this `ENTRY`")
@@ -71,9 +69,7 @@ func newDeadReplayCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			t := cli.NewTable()
-			t.Add("replayed", n)
-			return cli.Show(cmd, map[string]int{"replayed": n}, t)
+			return cli.Show(cmd, map[string]int{"replayed": n}, cli.Facts("replayed", n))
 		},
 	}, &d)
 	cmd.Flags().BoolVar(&all, "all", false, "All of them")

@@ -39,11 +39,7 @@ func disable(disabled bool) func(*client.Client, context.Context, string) (webho
 
 // endpointTable shows a webhook. The server tells its secret only when it is new.
 func endpointTable(v *webhooks.EndpointView) *cli.Table {
-	t := cli.NewTable()
-	t.Add("id", v.ID)
-	t.Add("url", v.URL)
-	t.Add("types", cmp.Or(strings.Join(v.Types, ", "), "all"))
-	t.Add("disabled", disabledText(v))
+	t := cli.Facts("id", v.ID, "url", v.URL, "types", cmp.Or(strings.Join(v.Types, ", "), "all"), "disabled", disabledText(v))
 	t.Field("failing since", failingText(v))
 	// Field leaves out an empty secret.
 	t.Field("secret", v.Secret)
@@ -72,14 +68,9 @@ func newEndpointListCommand() *cobra.Command {
 		func(ctx context.Context, s *session) (api.ListView[webhooks.EndpointView], error) {
 			return s.Webhooks.List(ctx)
 		},
-		func(l *api.ListView[webhooks.EndpointView]) *cli.Table {
-			t := cli.NewTable("ID", "URL", "DISABLED", "FAILING SINCE")
-			for i := range l.Items {
-				e := &l.Items[i]
-				t.Add(e.ID, e.URL, disabledText(e), failingText(e))
-			}
-			return t
-		})
+		columnsOf(func(e *webhooks.EndpointView) []any {
+			return []any{e.ID, e.URL, disabledText(e), failingText(e)}
+		}, "ID", "URL", "DISABLED", "FAILING SINCE").list)
 }
 
 // newEndpointCreateCommand adds a webhook. A repeat adds another one, with a secret of its own, so
@@ -105,11 +96,7 @@ func newEndpointTestCommand() *cobra.Command {
 		func(admin *client.Client, ctx context.Context, id string) (map[string]string, error) {
 			event, err := admin.Webhooks.Test(ctx, id)
 			return map[string]string{"event_id": event}, err
-		}, func(v *map[string]string) *cli.Table {
-			t := cli.NewTable()
-			t.Add("event", (*v)["event_id"])
-			return t
-		})
+		}, func(v *map[string]string) *cli.Table { return cli.Facts("event", (*v)["event_id"]) })
 }
 
 // newEndpointRotateCommand changes the secret. For a day, or --keep-old-for, the old secret signs

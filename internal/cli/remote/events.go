@@ -81,13 +81,9 @@ func newSinksCommand() *cobra.Command {
 		func(ctx context.Context, s *session) (api.ListView[events.SinkView], error) {
 			return s.Events.Sinks(ctx)
 		},
-		func(l *api.ListView[events.SinkView]) *cli.Table {
-			t := cli.NewTable("SINK", "OK", "BEHIND", "LAG", "PUBLISHED", "PROBLEM")
-			for _, s := range l.Items {
-				t.Add(s.Name, s.OK, s.Behind, time.Duration(s.LagMS)*time.Millisecond, s.Published, s.Problem)
-			}
-			return t
-		})
+		columnsOf(func(s *events.SinkView) []any {
+			return []any{s.Name, s.OK, s.Behind, time.Duration(s.LagMS) * time.Millisecond, s.Published, s.Problem}
+		}, "SINK", "OK", "BEHIND", "LAG", "PUBLISHED", "PROBLEM").list)
 }
 
 // newDeliveriesCommand lists one page of deliveries, the newest: a webhook may have millions. The
@@ -100,13 +96,9 @@ func newDeliveriesCommand() *cobra.Command {
 			return onePage(s, limit, func(p dibs.Page) (api.ListView[webhooks.DeliveryView], error) {
 				return s.Webhooks.Deliveries(ctx, s.args[0], status, p)
 			})
-		}, func(l *api.ListView[webhooks.DeliveryView]) *cli.Table {
-			t := cli.NewTable("EVENT", "TYPE", "STATUS", "ATTEMPTS", "UPDATED", "PROBLEM")
-			for _, d := range l.Items {
-				t.Add(d.EventID, d.Type, d.Status, d.Attempts, d.UpdatedAt, d.Problem)
-			}
-			return t
-		})
+		}, columnsOf(func(d *webhooks.DeliveryView) []any {
+			return []any{d.EventID, d.Type, d.Status, d.Attempts, d.UpdatedAt, d.Problem}
+		}, "EVENT", "TYPE", "STATUS", "ATTEMPTS", "UPDATED", "PROBLEM").list)
 	cmd.Flags().Var(cli.OneOf(&status, webhooks.DeliveryPending, webhooks.DeliveryDelivered, webhooks.DeliveryFailed), "status", "Only those of this `STATUS`: pending, delivered or failed")
 	cmd.Flags().IntVar(&limit, "limit", limit, "At most `N`")
 	return cmd
@@ -129,11 +121,7 @@ func newRedeliverCommand() *cobra.Command {
 			}
 			n, err := s.Webhooks.Redeliver(ctx, s.args[0], event)
 			return map[string]int64{"redelivered": n}, err
-		}, func(v *map[string]int64) *cli.Table {
-			t := cli.NewTable()
-			t.Add("redelivered", (*v)["redelivered"])
-			return t
-		})
+		}, func(v *map[string]int64) *cli.Table { return cli.Facts("redelivered", (*v)["redelivered"]) })
 	cmd.Flags().BoolVar(&failed, "failed", false, "All that the server gave up")
 	return cmd
 }

@@ -51,12 +51,7 @@ import that was interrupted can be repeated.`,
 			return s.Followers.Import(ctx, merchant, file, progress)
 		})
 	}, func(v *api.FollowersView) *cli.Table {
-		t := cli.NewTable()
-		t.Add("merchant", v.Merchant)
-		t.Add("imported", v.Imported)
-		t.Add("new", v.New)
-		t.Add("followers", v.Followers)
-		return t
+		return cli.Facts("merchant", v.Merchant, "imported", v.Imported, "new", v.New, "followers", v.Followers)
 	}), &merchant)
 }
 
@@ -71,13 +66,7 @@ func newFollowerListCommand() *cobra.Command {
 		Args:  cobra.NoArgs,
 	}, func(ctx context.Context, s *session) (api.ListView[gate.Follower], error) {
 		return onePage(s, limit, func(p dibs.Page) (api.ListView[gate.Follower], error) { return s.Followers.List(ctx, merchant, p) })
-	}, func(l *api.ListView[gate.Follower]) *cli.Table {
-		t := cli.NewTable("USER", "RANK", "SINCE")
-		for _, f := range l.Items {
-			t.Add(f.User, f.Rank, f.Since)
-		}
-		return t
-	})
+	}, columnsOf(func(f *gate.Follower) []any { return []any{f.User, f.Rank, f.Since} }, "USER", "RANK", "SINCE").list)
 	cmd.Flags().IntVar(&limit, "limit", limit, "At most `N`, up to 100")
 	return ofMerchant(cmd, &merchant)
 }
@@ -95,10 +84,5 @@ func newFollowerCountCommand() *cobra.Command {
 		func(ctx context.Context, s *session) (followerCount, error) {
 			n, err := s.Followers.Count(ctx, merchant)
 			return followerCount{n, merchant}, err
-		}, func(c *followerCount) *cli.Table {
-			t := cli.NewTable()
-			t.Add("merchant", c.Merchant)
-			t.Add("followers", c.Followers)
-			return t
-		}), &merchant)
+		}, func(c *followerCount) *cli.Table { return cli.Facts("merchant", c.Merchant, "followers", c.Followers) }), &merchant)
 }

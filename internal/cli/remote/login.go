@@ -37,19 +37,15 @@ neither --admin-key nor $DIBS_ADMIN_KEY is given. dibs logout ends it.`,
 		Example: `  dibs login --url https://admin.shop.example
   dibs campaign list --url https://admin.shop.example`,
 		Args: cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			c, err := config.Load(cmd, config.CallRules)
-			if err != nil {
-				return err
-			}
+		RunE: config.With(func(cmd *cobra.Command, c *config.Config) error {
 			ctx, cancel := context.WithTimeout(cmd.Context(), within)
 			defer cancel()
-			err = login(ctx, cmd, c)
+			err := login(ctx, cmd, c)
 			if errors.Is(err, context.DeadlineExceeded) {
 				err = fmt.Errorf("no browser came back within %s", within)
 			}
 			return Explain(c.URL, err)
-		},
+		}, config.CallRules),
 	})
 	cmd.Flags().DurationVar(&within, "within", 5*time.Minute, "Give up after this `TIME`")
 	config.AddFlags(cmd, config.CallKeys)
@@ -166,13 +162,7 @@ func newLogoutCommand() *cobra.Command {
 and dibs deletes it here. Where the server does not answer, the key is deleted all
 the same, and ends by itself.`,
 		Args: cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			c, err := config.Load(cmd, config.CallRules)
-			if err != nil {
-				return err
-			}
-			return logout(cmd, c)
-		},
+		RunE: config.With(logout, config.CallRules),
 	})
 	config.AddFlags(cmd, config.CallKeys)
 	return cmd

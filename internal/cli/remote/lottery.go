@@ -38,14 +38,8 @@ func newPublicValueCommand() *cobra.Command {
 // lotteryTable shows a lottery's values in the order in which they become known: what is not known
 // yet has no row. That order is what makes the draw checkable.
 func lotteryTable(v *gate.LotteryView) *cli.Table {
-	t := cli.NewTable()
-	t.Add("campaign", v.CampaignID)
-	t.Add("state", v.State)
-	t.Add("rule", v.Rule)
-	t.Add("winners", v.Winners)
-	t.Add("closes", v.ClosesAt.Format(time.RFC3339))
-	t.Add("seed_hash", v.SeedHash)
-	t.Add("committed", v.CommittedAt.Format(time.RFC3339))
+	t := cli.Facts("campaign", v.CampaignID, "state", v.State, "rule", v.Rule, "winners", v.Winners,
+		"closes", v.ClosesAt.Format(time.RFC3339), "seed_hash", v.SeedHash, "committed", v.CommittedAt.Format(time.RFC3339))
 	if v.PublicValueIs == "" {
 		t.Add("public value", "none was named: users have to trust the operator")
 	} else {

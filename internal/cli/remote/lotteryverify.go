@@ -158,10 +158,7 @@ func writeWinners(file string, winners []room.Sum) error {
 
 // table shows the report, a row for each problem.
 func (r *lotteryReport) table() *cli.Table {
-	t := cli.NewTable()
-	t.Add("campaign", r.CampaignID)
-	t.Add("entries", r.Entries)
-	t.Add("winners", r.Winners)
+	t := cli.Facts("campaign", r.CampaignID, "entries", r.Entries, "winners", r.Winners)
 	t.Field("mine", r.Mine)
 	for _, p := range r.Problems {
 		t.Add("WRONG", p)

@@ -54,7 +54,7 @@ name a campaign or a time as well: the search is faster.`,
 		if err != nil {
 			return err
 		}
-		return cli.Show(s.cmd, views, ordersTable(views))
+		return cli.Show(s.cmd, views, orderColumns.table(&views))
 	})
 	o.add(cmd)
 	return cmd
@@ -111,16 +111,13 @@ func (o *orderFlags) read(now time.Time) error {
 
 // ordersTable shows claims, a row for each. Regular orders have no campaign, claims perhaps no
 // product: a dash.
-func ordersTable(views []api.ClaimView) *cli.Table {
-	t := cli.NewTable("ID", "CAMPAIGN", "PRODUCT", "USER", "QTY", "STATUS", "AMOUNT", "CREATED", "PAYMENT")
-	for i := range views {
-		v := &views[i]
-		paid := ""
-		if v.Payment != nil {
-			paid = v.Payment.PaymentRef
-		}
-		t.Add(v.ID, cli.OrDash(v.CampaignID), cli.OrDash(v.ProductID), v.UserID, v.Quantity, v.Status,
-			cli.OrDash(amountText(v.Amount)), v.CreatedAt, cli.OrDash(paid))
+var orderColumns = columnsOf(func(v *api.ClaimView) []any {
+	paid := ""
+	if v.Payment != nil {
+		paid = v.Payment.PaymentRef
 	}
-	return t
-}
+	return []any{
+		v.ID, cli.OrDash(v.CampaignID), cli.OrDash(v.ProductID), v.UserID, v.Quantity, v.Status,
+		cli.OrDash(amountText(v.Amount)), v.CreatedAt, cli.OrDash(paid),
+	}
+}, "ID", "CAMPAIGN", "PRODUCT", "USER", "QTY", "STATUS", "AMOUNT", "CREATED", "PAYMENT")

@@ -118,16 +118,12 @@ func newProductSetCommand() *cobra.Command {
 
 // newProductListCommand lists all products, page by page.
 func newProductListCommand() *cobra.Command {
-	return ask(&cobra.Command{Use: "list", Short: "List all products by their ids", Args: cobra.NoArgs},
-		func(ctx context.Context, s *session) ([]api.ProductView, error) {
-			return all(0, func(p dibs.Page) (api.ListView[api.ProductView], error) { return s.Products.List(ctx, p) })
-		}, func(views *[]api.ProductView) *cli.Table {
-			t := cli.NewTable("ID", "STATUS", "PRICE", "STOCK", "LEFT", "PAY WITHIN", "NAME")
-			for _, v := range *views {
-				t.Add(v.ID, v.Status, cli.OrDash(amountText(v.Price)), countText(v.Stock), countText(v.StockLeft), payText(v.PayWithin), v.Name)
+	return listAll("list", "List all products by their ids", func(c *client.Client) pages[api.ProductView] { return c.Products.List },
+		columnsOf(func(v *api.ProductView) []any {
+			return []any{
+				v.ID, v.Status, cli.OrDash(amountText(v.Price)), countText(v.Stock), countText(v.StockLeft), payText(v.PayWithin), v.Name,
 			}
-			return t
-		})
+		}, "ID", "STATUS", "PRICE", "STOCK", "LEFT", "PAY WITHIN", "NAME").table)
 }
 
 // productTable shows a product, a row for each of its properties.

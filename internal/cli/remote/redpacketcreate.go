@@ -41,7 +41,7 @@ end, the unclaimed shares go back.`,
 			return v, err
 		}
 		return s.draft(ctx, spec, publish)
-	}, oneCampaign)
+	}, campaignColumns.one)
 	o.add(cmd)
 	addNames(cmd, &spec)
 	window.add(cmd)

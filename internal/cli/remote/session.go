@@ -197,6 +197,36 @@ func of[T any](part func(*client.Client) one[T]) func(*client.Client, context.Co
 	return func(c *client.Client, ctx context.Context, id string) (T, error) { return part(c)(ctx, id) }
 }
 
+// pages is a call of a part of the client that lists things, a page at a time.
+type pages[T any] func(ctx context.Context, p dibs.Page) (api.ListView[T], error)
+
+// listAll makes a verb that lists all there is.
+func listAll[T any](use, short string, part func(*client.Client) pages[T], table func(*[]T) *cli.Table) *cobra.Command {
+	return ask(&cobra.Command{Use: use, Short: short, Args: cobra.NoArgs}, func(ctx context.Context, s *session) ([]T, error) {
+		return all(0, func(p dibs.Page) (api.ListView[T], error) { return part(s.Client)(ctx, p) })
+	}, table)
+}
+
+// columns are what a table says of things of a kind: its head, and the row of each.
+type columns[T any] struct {
+	head []string
+	row  func(*T) []any
+}
+
+func columnsOf[T any](row func(*T) []any, head ...string) *columns[T] { return &columns[T]{head, row} }
+
+// table has a row of each thing, one of the only one, and list of those on a page.
+func (c *columns[T]) table(things *[]T) *cli.Table {
+	t := cli.NewTable(c.head...)
+	for i := range *things {
+		t.Add(c.row(&(*things)[i])...)
+	}
+	return t
+}
+
+func (c *columns[T]) one(thing *T) *cli.Table               { return c.table(&[]T{*thing}) }
+func (c *columns[T]) list(page *api.ListView[T]) *cli.Table { return c.table(&page.Items) }
+
 // noteMore tells the user that a list was cut off at its limit; most is the highest limit, 0 for none.
 func (s *session) noteMore(shown, most int) {
 	text := fmt.Sprintf("there are more than these %d", shown)

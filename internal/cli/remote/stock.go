@@ -32,7 +32,7 @@ func newStockCommand() *cobra.Command {
 		}
 		change.Items = trimmed(change.Items)
 		return s.Campaigns.ChangeStock(ctx, s.args[0], change, key)
-	}, oneCampaign)
+	}, campaignColumns.one)
 	f := cmd.Flags()
 	f.Int64Var(&change.Delta, "delta", 0, "`N` units or codes to add; negative to withdraw")
 	f.StringSliceVar(&change.Items, "items", nil, "Items to add: `A1,A2`")

@@ -6,9 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/dibs-dev/dibs"
 	"github.com/dibs-dev/dibs/access"
-	"github.com/dibs-dev/dibs/api"
 	"github.com/dibs-dev/dibs/client"
 	"github.com/dibs-dev/dibs/internal/cli"
 )
@@ -17,11 +15,10 @@ import (
 func TokenVerbs() []*cobra.Command {
 	return []*cobra.Command{
 		newTokenRevokeCommand(),
-		ask(&cobra.Command{Use: "revocations", Short: "List revoked tokens, newest first", Args: cobra.NoArgs}, func(ctx context.Context, s *session) ([]access.RevocationView, error) {
-			return all(0, func(p dibs.Page) (api.ListView[access.RevocationView], error) { return s.Tokens.Revocations(ctx, p) })
-		}, func(v *[]access.RevocationView) *cli.Table { return revocationsTable(*v...) }),
+		listAll("revocations", "List revoked tokens, newest first",
+			func(c *client.Client) pages[access.RevocationView] { return c.Tokens.Revocations }, revocationColumns.table),
 		byID("allow ID", "Take a revocation back: the tokens are valid again",
-			of(func(c *client.Client) one[access.RevocationView] { return c.Tokens.Allow }), oneRevocation),
+			of(func(c *client.Client) one[access.RevocationView] { return c.Tokens.Allow }), revocationColumns.one),
 	}
 }
 
@@ -49,7 +46,7 @@ tokens must have ended.`,
 			spec.ExpiresAt = time.Now().Add(expires)
 		}
 		return s.Tokens.Revoke(ctx, spec, "")
-	}, oneRevocation)
+	}, revocationColumns.one)
 	f := cmd.Flags()
 	f.StringVar(&spec.User, "user", "", "All tokens of this `USER` that were issued up to now")
 	f.StringVar(&spec.JTI, "jti", "", "The token with this `ID` in its claim jti")
@@ -58,18 +55,11 @@ tokens must have ended.`,
 	return cmd
 }
 
-// oneRevocation shows one revocation.
-func oneRevocation(v *access.RevocationView) *cli.Table { return revocationsTable(*v) }
-
-// revocationsTable shows revocations, a row for each.
-func revocationsTable(views ...access.RevocationView) *cli.Table {
-	t := cli.NewTable("ID", "USER", "JTI", "ISSUED BEFORE", "EXPIRES", "WHY")
-	for _, v := range views {
-		before := cli.OrDash("")
-		if v.IssuedBefore != nil {
-			before = v.IssuedBefore.Format(time.RFC3339)
-		}
-		t.Add(v.ID, cli.OrDash(v.User), cli.OrDash(v.JTI), before, v.ExpiresAt, v.Why)
+// revocationColumns show revocations.
+var revocationColumns = columnsOf(func(v *access.RevocationView) []any {
+	before := cli.OrDash("")
+	if v.IssuedBefore != nil {
+		before = v.IssuedBefore.Format(time.RFC3339)
 	}
-	return t
-}
+	return []any{v.ID, cli.OrDash(v.User), cli.OrDash(v.JTI), before, v.ExpiresAt, v.Why}
+}, "ID", "USER", "JTI", "ISSUED BEFORE", "EXPIRES", "WHY")

@@ -85,7 +85,7 @@ End the user's tokens first: what the user does afterwards is new data.`,
 			s.note("this erasure was begun before")
 		}
 		return v, err
-	}, func(v *erasure.ErasureView) *cli.Table { return erasuresTable(*v) })
+	}, erasureColumns.one)
 	cmd.Flags().BoolVar(&spec.LeaveBalance, "leave-balance", false, "Erase a user with money on the account, which then belongs to no user; pay it out before")
 	return cmd
 }
@@ -107,7 +107,7 @@ func newUserErasuresCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return cli.Show(s.cmd, v, erasuresTable(v))
+			return cli.Show(s.cmd, v, erasureColumns.one(&v))
 		}
 		views, err := upTo(s, limit, func(p dibs.Page) (api.ListView[erasure.ErasureView], error) {
 			return s.Erasures.List(ctx, open, p)
@@ -115,23 +115,19 @@ func newUserErasuresCommand() *cobra.Command {
 		if err != nil {
 			return err
 		}
-		return cli.Show(s.cmd, views, erasuresTable(views...))
+		return cli.Show(s.cmd, views, erasureColumns.table(&views))
 	})
 	cmd.Flags().BoolVar(&open, "open", false, "Only those that are not done")
 	cmd.Flags().IntVar(&limit, "limit", limit, "At most `N`")
 	return cmd
 }
 
-// erasuresTable shows erasures, a row for each: what was erased so far, by kind in order of the names,
-// and the campaigns that it waits for.
-func erasuresTable(views ...erasure.ErasureView) *cli.Table {
-	t := cli.NewTable("ID", "STATE", "USER", "ASKED FOR", "ERASED", "WAITS FOR")
-	for _, v := range views {
-		var erased []string
-		for _, what := range slices.Sorted(maps.Keys(v.Erased)) {
-			erased = append(erased, fmt.Sprintf("%d %s", v.Erased[what], what))
-		}
-		t.Add(v.ID, v.State, v.UserID, v.RequestedAt, strings.Join(erased, ", "), strings.Join(v.WaitsFor, ", "))
+// erasureColumns show erasures: what was erased so far, by kind in order of the names, and the
+// campaigns that each waits for.
+var erasureColumns = columnsOf(func(v *erasure.ErasureView) []any {
+	var erased []string
+	for _, what := range slices.Sorted(maps.Keys(v.Erased)) {
+		erased = append(erased, fmt.Sprintf("%d %s", v.Erased[what], what))
 	}
-	return t
-}
+	return []any{v.ID, v.State, v.UserID, v.RequestedAt, strings.Join(erased, ", "), strings.Join(v.WaitsFor, ", ")}
+}, "ID", "STATE", "USER", "ASKED FOR", "ERASED", "WAITS FOR")

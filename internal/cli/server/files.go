@@ -6,6 +6,7 @@ import (
 	"crypto/x509"
 	"errors"
 	"fmt"
+	"slices"
 	"sync/atomic"
 	"time"
 
@@ -62,21 +63,30 @@ func (s *Server) watched() []*fileSet {
 	if s.certs != nil && s.certs.clientCA != "" {
 		sets = append(sets, &fileSet{name: "authorities of client certificates", paths: []string{s.certs.clientCA}, load: s.certs.loadClients})
 	}
-	sets = append(sets, s.watchedSecrets()...)
-	if file := s.c.ListsFile; file != "" {
-		sets = append(sets, &fileSet{name: "lists", paths: []string{file}, load: func() error {
-			lists, err := s.c.Lists()
-			if err != nil {
-				return fmt.Errorf("%s %w", file, err)
-			}
-			s.node.Limits.SetLists(lists)
-			if s.strangers != nil {
-				s.strangers.SetLists(limit.Lists{Allowed: lists.Allowed})
-			}
-			return nil
-		}})
+	return slices.Concat(sets, s.watchedSecrets(), onFile("lists", s.c.ListsFile, func(string) error {
+		lists, err := s.c.Lists()
+		if err != nil {
+			return err
+		}
+		s.node.Limits.SetLists(lists)
+		if s.strangers != nil {
+			s.strangers.SetLists(limit.Lists{Allowed: lists.Allowed})
+		}
+		return nil
+	}))
+}
+
+// onFile is the set of one file, none without a file. A fault of its content is told with its path.
+func onFile(name, file string, load func(file string) error) []*fileSet {
+	if file == "" {
+		return nil
 	}
-	return sets
+	return []*fileSet{{name: name, paths: []string{file}, load: func() error {
+		if err := load(file); err != nil {
+			return fmt.Errorf("%s %w", file, err)
+		}
+		return nil
+	}}}
 }
 
 // addKeyWithin bounds how long the ledger may take to store a key, or to say which keys it needs; the next look at the
@@ -109,69 +119,48 @@ func (s *Server) useLedgerKeys(keys [][]byte) error {
 
 // watchedSecrets returns the files of secrets that take effect when they change.
 func (s *Server) watchedSecrets() (sets []*fileSet) {
-	if file := s.c.JWTSecretFile; s.tokens != nil && file != "" {
-		sets = append(sets, &fileSet{name: "token secrets", paths: []string{file}, load: func() error {
+	if s.tokens != nil {
+		sets = onFile("token secrets", s.c.JWTSecretFile, func(string) error {
 			secrets, err := s.c.JWTSecrets()
-			if err != nil {
-				return fmt.Errorf("%s %w", file, err)
-			}
-			s.tokens.SetSecrets(secrets)
-			return nil
-		}})
-	}
-	if file := s.c.Values.FileOf("human_secret"); file != "" {
-		sets = append(sets, &fileSet{name: "secrets of the human check", paths: []string{file}, load: func() error {
-			secrets, err := s.c.ReadHumanSecrets(file)
-			if err != nil {
-				return fmt.Errorf("%s %w", file, err)
-			}
-			return s.node.Tickets.SetHumanSecrets(secrets)
-		}})
-	}
-	if file := s.c.Values.FileOf("admin_key"); file != "" {
-		sets = append(sets, &fileSet{name: "admin key", paths: []string{file}, load: func() error {
-			key, err := s.c.ReadAdminKey(file)
 			if err == nil {
-				err = s.addAdminKey(key)
+				s.tokens.SetSecrets(secrets)
 			}
-			if err != nil {
-				return fmt.Errorf("%s %w", file, err)
-			}
-			return nil
-		}})
+			return err
+		})
 	}
-	if file := s.c.Values.FileOf("oidc_client_secret"); s.people != nil && file != "" {
-		sets = append(sets, &fileSet{name: "secret at the identity provider", paths: []string{file}, load: func() error {
+	sets = slices.Concat(sets, onFile("secrets of the human check", s.c.Values.FileOf("human_secret"), func(file string) error {
+		secrets, err := s.c.ReadHumanSecrets(file)
+		if err != nil {
+			return err
+		}
+		return s.node.Tickets.SetHumanSecrets(secrets)
+	}), onFile("admin key", s.c.Values.FileOf("admin_key"), func(file string) error {
+		key, err := s.c.ReadAdminKey(file)
+		if err != nil {
+			return err
+		}
+		return s.addAdminKey(key)
+	}))
+	if s.people != nil {
+		sets = append(sets, onFile("secret at the identity provider", s.c.Values.FileOf("oidc_client_secret"), func(file string) error {
 			secret, err := settings.ReadValue(file)
 			if err == nil && secret == "" {
 				err = errors.New("has no secret in it")
 			}
-			if err != nil {
-				return fmt.Errorf("%s %w", file, err)
-			}
-			s.people.SetClientSecret(secret)
-			return nil
-		}})
-	}
-	for _, file := range s.c.AddressFiles() {
-		sets = append(sets, &fileSet{name: "addresses of " + file.Key, paths: []string{file.Path}, load: func() error {
-			if err := s.c.ReadLogins(file); err != nil {
-				return fmt.Errorf("%s %w", file.Path, err)
-			}
-			return nil
-		}})
-	}
-	if file := s.c.LedgerKeyFile; file != "" {
-		sets = append(sets, &fileSet{name: "keys of the ledger", paths: []string{file}, load: func() error {
-			keys, err := s.c.LedgerKeys()
 			if err == nil {
-				err = s.useLedgerKeys(keys)
+				s.people.SetClientSecret(secret)
 			}
-			if err != nil {
-				return fmt.Errorf("%s %w", file, err)
-			}
-			return nil
-		}})
+			return err
+		})...)
 	}
-	return sets
+	for _, at := range s.c.AddressFiles() {
+		sets = append(sets, onFile("addresses of "+at.Key, at.Path, func(string) error { return s.c.ReadLogins(at) })...)
+	}
+	return append(sets, onFile("keys of the ledger", s.c.LedgerKeyFile, func(string) error {
+		keys, err := s.c.LedgerKeys()
+		if err != nil {
+			return err
+		}
+		return s.useLedgerKeys(keys)
+	})...)
 }

@@ -9,7 +9,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/dibs-dev/dibs/internal/cli"
-	"github.com/dibs-dev/dibs/internal/cli/config"
 	"github.com/dibs-dev/dibs/internal/settings"
 	"github.com/dibs-dev/dibs/plan"
 	"github.com/dibs-dev/dibs/plan/measure"
@@ -72,13 +71,7 @@ func serverFaults(cfg *measure.Config) (fs []settings.Fault) {
 	if cfg.Rounds < 1 || cfg.Rounds > mostRounds {
 		fs = append(fs, settings.Fault{Key: "--rounds", Problem: fmt.Sprintf("must be a number from 1 to %d", mostRounds)})
 	}
-	if problem := config.EngineProblem(cfg.Engine); cfg.Engine != "" && problem != "" {
-		fs = append(fs, settings.Fault{Key: "--engine", Problem: problem})
-	}
-	if problem := config.LedgerProblem(cfg.Ledger); problem != "" {
-		fs = append(fs, settings.Fault{Key: "--ledger", Problem: problem})
-	}
-	return fs
+	return append(fs, storeFaults(cfg.Engine, cfg.Ledger)...)
 }
 
 // shardFaults says what is wrong with the shards of a check.

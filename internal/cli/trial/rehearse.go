@@ -147,7 +147,7 @@ func chooseServer(cmd *cobra.Command, cfg *rehearsal.Config) error {
 		}
 	}
 	// Only the form is judged here; the embedded server says whether it can open them.
-	if err := checkStore(cfg); err != nil {
+	if err := cli.Faults(cannotRehearse, storeFaults(cfg.Engine, cfg.Ledger)); err != nil {
 		return err
 	}
 	// The environment's key is for a server that was named, not for the embedded one.
@@ -163,16 +163,15 @@ func chooseServer(cmd *cobra.Command, cfg *rehearsal.Config) error {
 // cannotRehearse heads the faults of the flags.
 const cannotRehearse = "rehearse cannot run like this:"
 
-// checkStore lists what is wrong with the embedded server's engine and ledger, before anything starts.
-func checkStore(cfg *rehearsal.Config) error {
-	var fs []settings.Fault
-	if problem := config.EngineProblem(cfg.Engine); cfg.Engine != "" && problem != "" {
+// storeFaults are those of an engine and a ledger; an empty one is another server's own.
+func storeFaults(engine, ledger string) (fs []settings.Fault) {
+	if problem := config.EngineProblem(engine); engine != "" && problem != "" {
 		fs = append(fs, settings.Fault{Key: "--engine", Problem: problem})
 	}
-	if problem := config.LedgerProblem(cfg.Ledger); problem != "" {
+	if problem := config.LedgerProblem(ledger); problem != "" {
 		fs = append(fs, settings.Fault{Key: "--ledger", Problem: problem})
 	}
-	return cli.Faults(cannotRehearse, fs)
+	return fs
 }
 
 // rehearse runs and shows a rehearsal, and turns its verdict into the exit code: broken wins over not
