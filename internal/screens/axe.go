@@ -1,11 +1,8 @@
 package main
 
 import (
-	"context"
 	_ "embed"
 	"fmt"
-
-	"github.com/chromedp/chromedp"
 )
 
 // axe finds what keeps people from using a page: axe-core 4.14.1, under the Mozilla Public License 2.0, as its makers
@@ -26,11 +23,9 @@ const axeTurned = `, runOnly: ["color-contrast", "link-in-text-block", "scrollab
 // with every rule.
 // The rules run in the page itself, so they see what a person sees at that moment.
 func (b *browser) violations(turned bool) ([]string, error) {
-	ctx, cancel := context.WithTimeout(b.ctx, patience)
-	defer cancel()
-	there, err := chromedp.Run(ctx, chromedp.Evaluate[bool]("!!window.axe"))
+	there, err := evaluate[bool](b, "!!window.axe")
 	if err == nil && !there {
-		_, err = chromedp.Run(ctx, chromedp.Evaluate[any](axe+"; true"))
+		err = b.eval(axe + "; true")
 	}
 	if err != nil {
 		return nil, fmt.Errorf("axe: %w", err)
@@ -39,7 +34,7 @@ func (b *browser) violations(turned bool) ([]string, error) {
 	if turned {
 		rules = axeTurned
 	}
-	return chromedp.Run(ctx, chromedp.Evaluate[[]string](fmt.Sprintf(axeRun, rules), chromedp.EvalAwaitPromise))
+	return evaluate[[]string](b, fmt.Sprintf(axeRun, rules))
 }
 
 // tooSmall are the things to press that a finger misses: smaller than 44 pixels either way. A link within a sentence may be
@@ -55,19 +50,5 @@ const tooSmall = `[...document.querySelectorAll("a[href], button, input, select,
 	return e.checkVisibility() && !e.closest(".uplot") && !large(e.type === "checkbox" || e.type === "radio" ? e.closest("label") || e : e) && !inSentence();
 }).map((e) => "too small for a finger: " + e.tagName + " " + (e.textContent.trim() || e.name || e.id).slice(0, 30) + " " + Math.round(e.getBoundingClientRect().width) + "x" + Math.round(e.getBoundingClientRect().height))`
 
-// small lists what is too small to press.
-func (b *browser) small() ([]string, error) {
-	ctx, cancel := context.WithTimeout(b.ctx, patience)
-	defer cancel()
-	return chromedp.Run(ctx, chromedp.Evaluate[[]string](tooSmall))
-}
-
 // tooWide says that a page has to be pushed sideways to be read.
 const tooWide = `document.documentElement.scrollWidth > innerWidth ? ["it is " + document.documentElement.scrollWidth + " wide, the window " + innerWidth] : []`
-
-// wide lists what is wider than the window.
-func (b *browser) wide() ([]string, error) {
-	ctx, cancel := context.WithTimeout(b.ctx, patience)
-	defer cancel()
-	return chromedp.Run(ctx, chromedp.Evaluate[[]string](tooWide))
-}

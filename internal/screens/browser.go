@@ -102,19 +102,17 @@ func (b *browser) do(steps ...chromedp.Action[chromedp.Void]) error {
 	return chromedp.Do(ctx, steps...)
 }
 
-// eval evaluates JavaScript and waits for what it promises.
-func (b *browser) eval(script string) error {
+// evaluate runs a script in the page, and returns what it comes to; what it promises, when it is there.
+func evaluate[T any](b *browser, script string) (T, error) {
 	ctx, cancel := context.WithTimeout(b.ctx, patience)
 	defer cancel()
-	_, err := chromedp.Run(ctx, chromedp.Evaluate[any](script, chromedp.EvalAwaitPromise))
-	return err
+	return chromedp.Run(ctx, chromedp.Evaluate[T](script, chromedp.EvalAwaitPromise))
 }
 
-// told evaluates JavaScript and returns the text that it promises.
-func (b *browser) told(script string) (string, error) {
-	ctx, cancel := context.WithTimeout(b.ctx, patience)
-	defer cancel()
-	return chromedp.Run(ctx, chromedp.Evaluate[string](script, chromedp.EvalAwaitPromise))
+// eval runs a script for what it does.
+func (b *browser) eval(script string) error {
+	_, err := evaluate[any](b, script)
+	return err
 }
 
 // act takes an action as soon as it does not throw.
@@ -221,12 +219,8 @@ func (b *browser) show(url string, s screen, l look) error {
 	b.mu.Lock()
 	b.wrong, b.host = nil, url
 	b.mu.Unlock()
-	address := url + s.path
-	if s.user != "" {
-		address += "#token=dev_" + s.user
-	}
 	speak := emulation.SetUserAgentOverrideParams{UserAgent: "Chromium", AcceptLanguage: map[string]string{"en": "en-US,en", "zh": "zh-CN,zh"}[l.language]}
-	if err := b.do(chromedp.Navigate("about:blank"), l.viewport(s), l.media(), call(emulation.SetUserAgentOverride, speak), chromedp.Navigate(address)); err != nil {
+	if err := b.do(chromedp.Navigate("about:blank"), l.viewport(s), l.media(), call(emulation.SetUserAgentOverride, speak), chromedp.Navigate(s.at(url))); err != nil {
 		return err
 	}
 	// The errors of the last page are not this one's.
@@ -264,7 +258,11 @@ func (b *browser) rest(moves bool) error {
 
 // look lists what is wrong with the page as it is shown now; see violations for turned.
 func (b *browser) look(s screen, l look, turned bool) (wrong []string, err error) {
-	looks := []func() ([]string, error){func() ([]string, error) { return b.violations(turned) }, b.small, b.wide}
+	looks := []func() ([]string, error){
+		func() ([]string, error) { return b.violations(turned) },
+		func() ([]string, error) { return evaluate[[]string](b, tooSmall) },
+		func() ([]string, error) { return evaluate[[]string](b, tooWide) },
+	}
 	if !s.program {
 		looks = append(looks, func() ([]string, error) { return b.raw(l) })
 	}

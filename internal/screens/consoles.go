@@ -191,18 +191,25 @@ func (r *presses) poll(ctx context.Context) error {
 
 // get reads what an address answers with the key of an administrator.
 func (r *presses) get(ctx context.Context, path string, read func(io.Reader) error) error {
-	q, err := http.NewRequestWithContext(ctx, http.MethodGet, r.url+path, nil)
+	return fetch(ctx, r.client, r.url+path, r.key, read)
+}
+
+// fetch reads what a server answers at an address, with an API key if there is one.
+func fetch(ctx context.Context, client *http.Client, url, key string, read func(io.Reader) error) error {
+	q, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
 	if err != nil {
 		return err
 	}
-	q.Header.Set("Authorization", "Bearer "+r.key)
-	answer, err := r.client.Do(q)
+	if key != "" {
+		q.Header.Set("Authorization", "Bearer "+key)
+	}
+	answer, err := client.Do(q)
 	if err != nil {
 		return err
 	}
 	defer func() { _ = answer.Body.Close() }()
 	if answer.StatusCode != http.StatusOK {
-		return fmt.Errorf("%s: %s", path, answer.Status)
+		return fmt.Errorf("%s: %s", q.URL.RequestURI(), answer.Status)
 	}
 	return read(answer.Body)
 }

@@ -1,11 +1,9 @@
 package main
 
 import (
-	"context"
 	"fmt"
 	"time"
 
-	"github.com/chromedp/cdproto/emulation"
 	"github.com/chromedp/chromedp"
 )
 
@@ -37,18 +35,13 @@ const countFrames = `new Promise((done) => {
 // measureRain prints how many frames a second the rain has on a slow telephone, and returns it as a fault when they are too
 // few.
 func measureRain(b *browser, url string) (faults []string, err error) {
-	slow := func(rate float64) chromedp.Action[chromedp.Void] {
-		return call(emulation.SetCPUThrottlingRate, emulation.SetCPUThrottlingRateParams{Rate: rate})
-	}
 	if err := b.do(chromedp.EmulateViewport(390, 844, chromedp.EmulateScale(2)), slow(throttled), chromedp.Navigate(url+"/c/redpacket-rain#token=dev_m3")); err != nil {
 		return nil, err
 	}
 	if err := b.await(`!!document.querySelector("canvas.sky") && !!document.querySelector("#press:not(:disabled)")`); err != nil {
 		return nil, err
 	}
-	ctx, cancel := context.WithTimeout(b.ctx, rainFor+patience)
-	defer cancel()
-	f, err := chromedp.Run(ctx, chromedp.Evaluate[frames](fmt.Sprintf(countFrames, rainFor.Milliseconds()), chromedp.EvalAwaitPromise))
+	f, err := evaluate[frames](b, fmt.Sprintf(countFrames, rainFor.Milliseconds()))
 	if err != nil {
 		return nil, err
 	}

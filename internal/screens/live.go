@@ -28,7 +28,7 @@ const (
 
 // makeLive publishes the campaign `live`, of which nothing runs out, and returns a key that may look at it.
 func makeLive(b *browser) (key string, err error) {
-	return b.told(`(async () => {
+	return evaluate[string](b, `(async () => {
 		const csrf = (await (await fetch("/v1/session")).json()).csrf_token, post = async (at, body) => {
 			const r = await fetch(at, { method: "POST", headers: { "Dibs-Csrf": csrf, "Content-Type": "application/json" }, body: JSON.stringify(body) });
 			if (!r.ok && r.status !== 409) throw new Error(await r.text());
@@ -76,9 +76,7 @@ func live(ctx context.Context, b *browser, url string, span time.Duration) (faul
 		return nil, err
 	}
 	w.rate = float64(granted.Load()-had) / time.Since(began).Seconds()
-	evaluate, done := context.WithTimeout(b.ctx, patience)
-	defer done()
-	if w.longest, err = chromedp.Run(evaluate, chromedp.Evaluate[float64]("window.longest")); err != nil {
+	if w.longest, err = evaluate[float64](b, "window.longest"); err != nil {
 		return nil, err
 	}
 	w.grown = b.heap() - w.before

@@ -98,22 +98,13 @@ func (m loading) faults(page string) (list []string) {
 
 // measurePage opens a page as a slow telephone does that was never here.
 func (b *browser) measurePage(url string, s screen) (m loading, err error) {
-	address := url + s.path
-	if s.user != "" {
-		address += "#token=dev_" + s.user
-	}
-	slow := func(rate float64) chromedp.Action[chromedp.Void] {
-		return call(emulation.SetCPUThrottlingRate, emulation.SetCPUThrottlingRateParams{Rate: rate})
-	}
-	if err := b.do(chromedp.Navigate("about:blank"), call(network.ClearBrowserCache, cdp.Empty{}), slow(throttled), chromedp.EmulateViewport(390, 844), chromedp.Navigate(address)); err != nil {
+	if err := b.do(chromedp.Navigate("about:blank"), call(network.ClearBrowserCache, cdp.Empty{}), slow(throttled), chromedp.EmulateViewport(390, 844), chromedp.Navigate(s.at(url))); err != nil {
 		return m, err
 	}
 	if err := b.await(s.ready); err != nil {
 		return m, err
 	}
-	ctx, cancel := context.WithTimeout(b.ctx, patience)
-	defer cancel()
-	if m, err = chromedp.Run(ctx, chromedp.Evaluate[loading](painted, chromedp.EvalAwaitPromise)); err != nil {
+	if m, err = evaluate[loading](b, painted); err != nil {
 		return m, err
 	}
 	return m, b.do(slow(1), chromedp.Navigate("about:blank"))
@@ -138,20 +129,12 @@ func watchers(ctx context.Context, url string) (faults []string, err error) {
 	var open atomic.Int64
 	for range watched {
 		all.Go(func() {
-			r, err := http.NewRequestWithContext(ctx, http.MethodGet, url+"/v1/campaigns/phone-noon/events", nil)
-			if err != nil {
-				return
-			}
-			answer, err := (&http.Client{Transport: transport}).Do(r)
-			if err != nil {
-				return
-			}
-			defer func() { _ = answer.Body.Close() }()
-			if answer.StatusCode == http.StatusOK {
+			_ = fetch(ctx, &http.Client{Transport: transport}, url+"/v1/campaigns/phone-noon/events", "", func(body io.Reader) error {
 				open.Add(1)
-			}
-			// Until the measurement is over.
-			_, _ = io.Copy(io.Discard, answer.Body)
+				// Until the measurement is over.
+				_, err := io.Copy(io.Discard, body)
+				return err
+			})
 		})
 	}
 	for deadline := time.Now().Add(patience); open.Load() < watched; {
@@ -199,20 +182,20 @@ func pause(ctx context.Context, d time.Duration) error {
 }
 
 // processorTime is what the server has used of processors since it started, in seconds, as its metrics tell.
-func processorTime(ctx context.Context, url string) (float64, error) {
-	r, err := http.NewRequestWithContext(ctx, http.MethodGet, url+"/metrics", nil)
-	if err != nil {
-		return 0, err
-	}
-	answer, err := http.DefaultClient.Do(r)
-	if err != nil {
-		return 0, err
-	}
-	defer func() { _ = answer.Body.Close() }()
-	for lines := bufio.NewScanner(answer.Body); lines.Scan(); {
-		if text, ok := strings.CutPrefix(lines.Text(), "process_cpu_seconds_total "); ok {
-			return strconv.ParseFloat(text, 64)
+func processorTime(ctx context.Context, url string) (spent float64, err error) {
+	err = fetch(ctx, http.DefaultClient, url+"/metrics", "", func(body io.Reader) error {
+		for lines := bufio.NewScanner(body); lines.Scan(); {
+			if text, ok := strings.CutPrefix(lines.Text(), "process_cpu_seconds_total "); ok {
+				spent, err = strconv.ParseFloat(text, 64)
+				return err
+			}
 		}
-	}
-	return 0, errors.New("the metrics do not tell the time of processors")
+		return errors.New("the metrics do not tell the time of processors")
+	})
+	return spent, err
+}
+
+// slow makes the processor of a page so many times slower.
+func slow(rate float64) chromedp.Action[chromedp.Void] {
+	return call(emulation.SetCPUThrottlingRate, emulation.SetCPUThrottlingRateParams{Rate: rate})
 }

@@ -3,8 +3,8 @@ package main
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
+	"io"
 	"net/http"
 	"regexp"
 	"strings"
@@ -75,16 +75,10 @@ func (b *browser) titles(ctx context.Context) (titles []string, err error) {
 	b.mu.Lock()
 	host := b.host
 	b.mu.Unlock()
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, host+"/v1/campaigns?limit=100", nil)
-	if err != nil {
-		return nil, err
-	}
-	resp, err := http.DefaultClient.Do(req)
-	if err != nil {
-		return nil, err
-	}
 	var list struct{ Items []struct{ Title string } }
-	err = errors.Join(json.NewDecoder(resp.Body).Decode(&list), resp.Body.Close())
+	err = fetch(ctx, http.DefaultClient, host+"/v1/campaigns?limit=100", "", func(body io.Reader) error {
+		return json.NewDecoder(body).Decode(&list)
+	})
 	for _, c := range list.Items {
 		titles = append(titles, c.Title)
 	}

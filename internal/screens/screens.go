@@ -24,6 +24,14 @@ type screen struct {
 	program bool
 }
 
+// at is the screen's address on a server.
+func (s screen) at(url string) string {
+	if s.user == "" {
+		return url + s.path
+	}
+	return url + s.path + "#token=dev_" + s.user
+}
+
 // look is how a screen is shown.
 type look struct {
 	language string
