@@ -9,24 +9,28 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/dibs-dev/dibs/internal/wait"
-
 	// The experiments' database, a file.
 	_ "modernc.org/sqlite"
+
+	"github.com/dibs-dev/dibs/internal/wait"
 )
 
 // shop is a database with the stock of one product, and the count of it in Redis: what
 // the usual ways to sell in a rush are built on.
 type shop struct {
+	// The experiments' database, a file.
 	db *sql.DB
 	c  *conn
 	// url and file are where both are, for another process; worker is its command.
 	url, file string
 	worker    []string
+	// err is the first failure of the shop itself. After it no step does anything, and what an
+	// experiment then says does not count.
+	err error
 }
 
 // shopping makes an experiment that has a database too.
-func shopping(name, claim string, do func(ctx context.Context, s *shop) (Seen, error)) Experiment {
+func shopping(name, claim string, do func(s *shop) (Seen, error)) Experiment {
 	return Experiment{Group: Cache, Name: name, Claim: claim, run: func(ctx context.Context, b *bench) (seen Seen, err error) {
 		b.starts++
 		s, err := openShop(ctx, b.url, filepath.Join(b.dir, "shop"+strconv.Itoa(b.starts)+".db"))
@@ -35,10 +39,11 @@ func shopping(name, claim string, do func(ctx context.Context, s *shop) (Seen, e
 		}
 		defer func() { err = errors.Join(err, s.close()) }()
 		s.worker = b.worker
-		if err := s.exec(ctx, `CREATE TABLE stock (n INTEGER NOT NULL)`, `INSERT INTO stock VALUES (10)`); err != nil {
-			return seen, err
+		s.exec(`CREATE TABLE stock (n INTEGER NOT NULL)`, `INSERT INTO stock VALUES (10)`)
+		if seen, err = do(s); s.err != nil {
+			err = s.err
 		}
-		return do(ctx, s)
+		return seen, err
 	}}
 }
 
@@ -59,33 +64,37 @@ func (s *shop) close() error {
 	return s.db.Close()
 }
 
-func (s *shop) exec(ctx context.Context, statements ...string) error {
+func (s *shop) exec(statements ...string) {
 	for _, text := range statements {
-		if _, err := s.db.ExecContext(ctx, text); err != nil {
+		s.step(func(ctx context.Context) error {
+			_, err := s.db.ExecContext(ctx, text)
 			return err
-		}
+		})
 	}
-	return nil
+}
+
+// step does something, unless a step before it has failed.
+func (s *shop) step(do func(ctx context.Context) error) {
+	if s.err == nil {
+		s.err = do(s.c.ctx)
+	}
 }
 
 // left is the stock in the database.
-func (s *shop) left(ctx context.Context) (n int, err error) {
-	err = s.db.QueryRowContext(ctx, `SELECT n FROM stock`).Scan(&n)
-	return n, err
+func (s *shop) left() (n int) {
+	s.step(func(ctx context.Context) error { return s.db.QueryRowContext(ctx, `SELECT n FROM stock`).Scan(&n) })
+	return n
 }
 
 // set puts the stock of the database.
-func (s *shop) set(ctx context.Context, n int) error {
-	return s.exec(ctx, `UPDATE stock SET n = `+strconv.Itoa(n))
-}
+func (s *shop) set(n int) { s.exec(`UPDATE stock SET n = ` + strconv.Itoa(n)) }
 
 // load reads the stock of the database into Redis, for a lifetime.
-func (s *shop) load(ctx context.Context, life time.Duration) error {
-	n, err := s.left(ctx)
-	if err != nil {
-		return err
-	}
-	return s.c.want("OK", "SET", "stock", strconv.Itoa(n), "PX", strconv.FormatInt(life.Milliseconds(), 10))
+func (s *shop) load(life time.Duration) {
+	n := strconv.Itoa(s.left())
+	s.step(func(context.Context) error {
+		return s.c.want("OK", "SET", "stock", n, "PX", strconv.FormatInt(life.Milliseconds(), 10))
+	})
 }
 
 // takeScript takes one from a count that is there, and renews its lifetime in the same
@@ -104,13 +113,15 @@ func (s *shop) take(life time.Duration) string {
 const lifetime = 150 * time.Millisecond
 
 // gone waits until a count's lifetime is over.
-func (s *shop) gone(ctx context.Context) error {
-	for s.c.run("EXISTS stock") != "0" {
-		if !wait.Sleep(ctx, 5*time.Millisecond) {
-			return ctx.Err()
+func (s *shop) gone() {
+	s.step(func(ctx context.Context) error {
+		for s.c.run("EXISTS stock") != "0" {
+			if !wait.Sleep(ctx, 5*time.Millisecond) {
+				return ctx.Err()
+			}
 		}
-	}
-	return nil
+		return nil
+	})
 }
 
 // cached are the experiments with a stock in Redis before a database.
@@ -133,15 +144,11 @@ func cached() []Experiment {
 	}
 }
 
-func expiresBetween(ctx context.Context, s *shop) (seen Seen, err error) {
-	if err := s.load(ctx, time.Minute); err != nil {
-		return seen, err
-	}
+func expiresBetween(s *shop) (seen Seen, err error) {
+	s.load(time.Minute)
 	there := s.c.run("EXISTS stock")
 	s.c.run("PEXPIRE stock 20")
-	if err := s.gone(ctx); err != nil {
-		return seen, err
-	}
+	s.gone()
 	broken := s.c.run("INCRBY stock -1")
 	forever := s.c.run("PTTL stock")
 	// In a script time stands still: the key is there as long as the script runs.
@@ -160,15 +167,10 @@ func expiresBetween(ctx context.Context, s *shop) (seen Seen, err error) {
 	return seen, check(there == "1" && broken == "-1" && forever == "-1" && took > 5*time.Millisecond && right == "[1 1 9]", "%+v", seen)
 }
 
-func reloadRace(ctx context.Context, s *shop) (seen Seen, err error) {
+func reloadRace(s *shop) (seen Seen, err error) {
 	// One process misses, and reads 10. Before it writes, another one loads and sells 3.
-	read, err := s.left(ctx)
-	if err != nil {
-		return seen, err
-	}
-	if err := s.load(ctx, time.Minute); err != nil {
-		return seen, err
-	}
+	read := s.left()
+	s.load(time.Minute)
 	for range 3 {
 		s.take(0)
 	}
@@ -186,38 +188,28 @@ func reloadRace(ctx context.Context, s *shop) (seen Seen, err error) {
 	return seen, check(sold == "7" && broken == "10" && refused == "(nil)" && right == "7", "%+v", seen)
 }
 
-func staleReload(ctx context.Context, s *shop) (seen Seen, err error) {
-	sell := func(renew time.Duration) (sold int, count string, err error) {
-		if err := errors.Join(s.set(ctx, 10), s.load(ctx, lifetime)); err != nil {
-			return 0, "", err
-		}
+func staleReload(s *shop) (seen Seen, err error) {
+	sell := func(renew time.Duration) (sold int, count string) {
+		s.set(10)
+		s.load(lifetime)
 		// Four sales, each after half a lifetime; the database is written at the end.
 		for range 4 {
 			if count = s.take(renew); count == "(nil)" {
-				if err := s.load(ctx, lifetime); err != nil {
-					return 0, "", err
-				}
+				s.load(lifetime)
 				count = s.take(renew)
 			}
 			sold++
-			if !wait.Sleep(ctx, lifetime*6/10) {
-				return 0, "", ctx.Err()
-			}
+			s.step(func(ctx context.Context) error {
+				wait.Sleep(ctx, lifetime*6/10)
+				return ctx.Err()
+			})
 		}
-		return sold, count, s.exec(ctx, `UPDATE stock SET n = n - `+strconv.Itoa(sold))
+		s.exec(`UPDATE stock SET n = n - ` + strconv.Itoa(sold))
+		return sold, count
 	}
-	sold, broken, err := sell(0)
-	if err != nil {
-		return seen, err
-	}
-	_, right, err := sell(10 * lifetime)
-	if err != nil {
-		return seen, err
-	}
-	left, err := s.left(ctx)
-	if err != nil {
-		return seen, err
-	}
+	sold, broken := sell(0)
+	_, right := sell(10 * lifetime)
+	left := s.left()
 	seen = Seen{
 		Broken: fmt.Sprintf("a lifetime that only runs down: after %d sales the count is %s in place of 6, since it was loaded anew between", sold, broken),
 		Right:  fmt.Sprintf("renewed by each sale: the count is %s and the database has %d", right, left),
@@ -225,42 +217,29 @@ func staleReload(ctx context.Context, s *shop) (seen Seen, err error) {
 	return seen, check(broken != "6" && right == "6" && left == 6, "%+v", seen)
 }
 
-func copiedBack(ctx context.Context, s *shop) (seen Seen, err error) {
-	if err := s.load(ctx, lifetime); err != nil {
-		return seen, err
-	}
+func copiedBack(s *shop) (seen Seen, err error) {
+	s.load(lifetime)
 	for range 4 {
 		s.take(0)
 	}
 	// The copy was to be made some seconds later, and the count is gone by then.
-	if err := s.gone(ctx); err != nil {
-		return seen, err
-	}
-	copied := s.c.run("GET stock")
-	broken, err := s.left(ctx)
-	if err != nil {
-		return seen, err
-	}
+	s.gone()
+	copied, broken := s.c.run("GET stock"), s.left()
 	// A message for each sale names the sale, whatever becomes of the count.
-	if err := errors.Join(s.set(ctx, 10), s.load(ctx, lifetime)); err != nil {
-		return seen, err
-	}
+	s.set(10)
+	s.load(lifetime)
 	for range 4 {
 		s.take(0)
 		s.c.run("RPUSH sales 1")
 	}
-	if err := s.gone(ctx); err != nil {
-		return seen, err
+	s.gone()
+	for s.err == nil && s.c.run("LPOP sales") != "(nil)" {
+		s.exec(`UPDATE stock SET n = n - 1`)
 	}
-	for s.c.run("LPOP sales") != "(nil)" {
-		if err := s.exec(ctx, `UPDATE stock SET n = n - 1`); err != nil {
-			return seen, err
-		}
-	}
-	right, err := s.left(ctx)
+	right := s.left()
 	seen = Seen{
 		Broken: fmt.Sprintf("4 of 10 were sold, the count to copy is %s, and the database still has %d", copied, broken),
 		Right:  fmt.Sprintf("a message for each sale: the database has %d", right),
 	}
-	return seen, errors.Join(err, check(copied == "(nil)" && broken == 10 && right == 6, "%+v", seen))
+	return seen, check(copied == "(nil)" && broken == 10 && right == 6, "%+v", seen)
 }

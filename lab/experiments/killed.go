@@ -12,11 +12,11 @@ import (
 )
 
 // A way to sell in two steps, and the moment between them.
-type twoSteps func(ctx context.Context, s *shop, moment func() error) error
+type twoSteps func(s *shop, moment func() error) error
 
 // sellers are what workers do, by the name of the experiment.
 var sellers = map[string]twoSteps{
-	"killed-before-message": func(_ context.Context, s *shop, moment func() error) error {
+	"killed-before-message": func(s *shop, moment func() error) error {
 		s.take(0)
 		if err := moment(); err != nil {
 			return err
@@ -24,7 +24,7 @@ var sellers = map[string]twoSteps{
 		s.c.run("RPUSH sales u1")
 		return nil
 	},
-	"killed-after-message": func(_ context.Context, s *shop, moment func() error) error {
+	"killed-after-message": func(s *shop, moment func() error) error {
 		s.c.run("RPUSH sales u1")
 		if err := moment(); err != nil {
 			return err
@@ -32,7 +32,7 @@ var sellers = map[string]twoSteps{
 		s.take(0)
 		return nil
 	},
-	"killed-with-sum": func(ctx context.Context, s *shop, moment func() error) error {
+	"killed-with-sum": func(s *shop, moment func() error) error {
 		sum := 0
 		for range 4 {
 			s.take(0)
@@ -41,7 +41,8 @@ var sellers = map[string]twoSteps{
 		if err := moment(); err != nil {
 			return err
 		}
-		return s.exec(ctx, `UPDATE stock SET n = n - `+strconv.Itoa(sum))
+		s.exec(`UPDATE stock SET n = n - ` + strconv.Itoa(sum))
+		return s.err
 	},
 }
 
@@ -59,7 +60,7 @@ func Work(ctx context.Context, args []string, in io.Reader, out io.Writer) error
 	if err != nil {
 		return err
 	}
-	err = sellers[args[0]](ctx, s, func() error {
+	err = sellers[args[0]](s, func() error {
 		fmt.Fprintln(out, atMoment)
 		_, err := bufio.NewReader(in).ReadString('\n')
 		return err
@@ -69,7 +70,11 @@ func Work(ctx context.Context, args []string, in io.Reader, out io.Writer) error
 
 // sold runs a worker to the moment between its two steps. There it is killed, or told to
 // go on.
-func (s *shop) sold(ctx context.Context, experiment string, kill bool) (err error) {
+func (s *shop) sold(experiment string, kill bool) {
+	s.step(func(ctx context.Context) error { return s.work(ctx, experiment, kill) })
+}
+
+func (s *shop) work(ctx context.Context, experiment string, kill bool) error {
 	if len(s.worker) == 0 {
 		return errors.New("experiments: no command for the process to kill")
 	}
@@ -101,13 +106,9 @@ func (s *shop) sold(ctx context.Context, experiment string, kill bool) (err erro
 	return errors.Join(err, cmd.Wait())
 }
 
-func killedBeforeMessage(ctx context.Context, s *shop) (seen Seen, err error) {
-	if err := s.load(ctx, time.Minute); err != nil {
-		return seen, err
-	}
-	if err := s.sold(ctx, "killed-before-message", true); err != nil {
-		return seen, err
-	}
+func killedBeforeMessage(s *shop) (seen Seen, err error) {
+	s.load(time.Minute)
+	s.sold("killed-before-message", true)
 	taken, orders := s.c.run("GET stock"), s.c.run("LLEN sales")
 	// One step has both: the count and the message are taken and written, or neither is.
 	s.c.run("SET stock 10")
@@ -120,13 +121,9 @@ func killedBeforeMessage(ctx context.Context, s *shop) (seen Seen, err error) {
 	return seen, check(taken == "9" && orders == "0" && both == "9" && right == "1", "%+v", seen)
 }
 
-func killedAfterMessage(ctx context.Context, s *shop) (seen Seen, err error) {
-	if err := s.load(ctx, time.Minute); err != nil {
-		return seen, err
-	}
-	if err := s.sold(ctx, "killed-after-message", true); err != nil {
-		return seen, err
-	}
+func killedAfterMessage(s *shop) (seen Seen, err error) {
+	s.load(time.Minute)
+	s.sold("killed-after-message", true)
 	left, orders := s.c.run("GET stock"), s.c.run("LLEN sales")
 	s.c.run("DEL sales")
 	s.c.do("EVAL", `redis.call('RPUSH', KEYS[2], ARGV[1]) return redis.call('INCRBY', KEYS[1], -1)`, "2", "stock", "sales", "u1")
@@ -138,29 +135,21 @@ func killedAfterMessage(ctx context.Context, s *shop) (seen Seen, err error) {
 	return seen, check(left == "10" && orders == "1" && rightLeft == "9" && rightOrders == "1", "%+v", seen)
 }
 
-func killedWithSum(ctx context.Context, s *shop) (seen Seen, err error) {
-	if err := s.load(ctx, time.Minute); err != nil {
-		return seen, err
-	}
-	if err := s.sold(ctx, "killed-with-sum", true); err != nil {
-		return seen, err
-	}
-	broken, err := s.left(ctx)
-	if err != nil {
-		return seen, err
-	}
+func killedWithSum(s *shop) (seen Seen, err error) {
+	s.load(time.Minute)
+	s.sold("killed-with-sum", true)
+	broken := s.left()
 	// The next start reads the count back, before anything loads the database again.
-	n, err := strconv.Atoi(s.c.run("GET stock"))
-	if err != nil {
-		return seen, err
-	}
-	if err := s.set(ctx, n); err != nil {
-		return seen, err
-	}
-	right, err := s.left(ctx)
+	n := 0
+	s.step(func(context.Context) error {
+		n, err = strconv.Atoi(s.c.run("GET stock"))
+		return err
+	})
+	s.set(n)
+	right := s.left()
 	seen = Seen{
 		Broken: fmt.Sprintf("4 were sold and added up, the process was killed, and the database still has %d", broken),
 		Right:  fmt.Sprintf("read back from the count at the next start: %d. When the count is gone as well, the 4 are lost", right),
 	}
-	return seen, errors.Join(err, check(broken == 10 && right == 6, "%+v", seen))
+	return seen, check(broken == 10 && right == 6, "%+v", seen)
 }
