@@ -54,9 +54,7 @@ func Slowly() (node.ServiceConfig, *Log) {
 func (r *Rig) Poison(campaign int, item, other byte) {
 	r.Helper()
 	db, err := sql.Open("sqlite", "file:"+filepath.Join(r.Dir, node.JournalFile)+"?_pragma=busy_timeout(5000)")
-	if err != nil {
-		r.Fatal(err)
-	}
+	must(r, err)
 	defer func() {
 		if err := db.Close(); err != nil {
 			r.Error(err)
@@ -73,9 +71,8 @@ func (r *Rig) Poison(campaign int, item, other byte) {
 	body := payload[:len(payload)-4]
 	body[len(body)-1] = other
 	payload = binary.LittleEndian.AppendUint32(body, crc32.Checksum(body, crc32.MakeTable(crc32.Castagnoli)))
-	if _, err := db.ExecContext(r.Context(), `UPDATE journal SET payload = ? WHERE id = ?`, payload, id); err != nil {
-		r.Fatal(err)
-	}
+	_, err = db.ExecContext(r.Context(), `UPDATE journal SET payload = ? WHERE id = ?`, payload, id)
+	must(r, err)
 }
 
 // Unsettled calls f, and again each time it returns false since an entry was settled
@@ -98,9 +95,7 @@ func (r *Rig) InQuarantine() int64 { return r.Node.Observe().Quarantined }
 func (r *Rig) Report() *audit.Report {
 	r.Helper()
 	report, err := r.Node.Audit.Verify(r.Context())
-	if err != nil {
-		r.Fatal(err)
-	}
+	must(r, err)
 	return report
 }
 
@@ -116,9 +111,7 @@ func (r *Rig) Tamper(statements ...string) {
 func (r *Rig) TamperFile(name string, statements ...string) {
 	r.Helper()
 	db, err := sql.Open("sqlite", "file:"+filepath.Join(r.Dir, name)+"?_pragma=busy_timeout(5000)&_pragma=ignore_check_constraints(1)")
-	if err != nil {
-		r.Fatal(err)
-	}
+	must(r, err)
 	defer func() {
 		if err := db.Close(); err != nil {
 			r.Error(err)

@@ -38,9 +38,7 @@ func (r *Rig) Confirm(id, ref string) (*dibs.Claim, bool) {
 func (r *Rig) Find(id string, want dibs.Status) *dibs.Claim {
 	r.Helper()
 	c, err := r.Node.Claims.Find(r.Context(), id)
-	if err != nil {
-		r.Fatal(err)
-	}
+	must(r, err)
 	if c.Status != want {
 		r.Fatalf("the claim %s is %s, want %s", id, c.Status, want)
 	}
@@ -67,18 +65,15 @@ func (r *Rig) Packet(id, sender string, total, count int64) dibs.CampaignSpec {
 // Deposit puts an amount, in fen, on a user's account.
 func (r *Rig) Deposit(user, ref string, amount int64) {
 	r.Helper()
-	if _, _, err := r.Node.Funds.Deposit(r.Context(), user, funds.DepositSpec{Amount: dibs.Money{Amount: amount, Currency: "CNY"}, Ref: ref}); err != nil {
-		r.Fatal(err)
-	}
+	_, _, err := r.Node.Funds.Deposit(r.Context(), user, funds.DepositSpec{Amount: dibs.Money{Amount: amount, Currency: "CNY"}, Ref: ref})
+	must(r, err)
 }
 
 // Balance is what a user has, in fen.
 func (r *Rig) Balance(user string) int64 {
 	r.Helper()
 	v, err := r.Node.Funds.Balance(r.Context(), user)
-	if err != nil {
-		r.Fatal(err)
-	}
+	must(r, err)
 	if len(v.Balances) == 0 {
 		return 0
 	}
@@ -89,8 +84,6 @@ func (r *Rig) Balance(user string) int64 {
 func (r *Rig) ChangeStock(campaign string, ch dibs.StockChange, ref string) *dibs.Campaign {
 	r.Helper()
 	c, err := r.Node.Campaigns.ChangeStock(r.Context(), campaign, ch, ref)
-	if err != nil {
-		r.Fatal(err)
-	}
+	must(r, err)
 	return c
 }

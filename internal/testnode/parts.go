@@ -76,12 +76,6 @@ func (e *Engine) Adjust(ctx context.Context, a dibs.Adjustment) error {
 func NewParts(t *testing.T, cfg node.ServiceConfig) *Parts {
 	t.Helper()
 	ctx := context.Background()
-	must := func(err error) {
-		t.Helper()
-		if err != nil {
-			t.Fatal(err)
-		}
-	}
 	dir := fresh.Folder(t, "ledger", func(dir string) error {
 		l, err := sqlledger.OpenSQLite(ctx, filepath.Join(dir, "ledger.db"), sqlledger.Options{Migrate: true})
 		if err != nil {
@@ -90,22 +84,22 @@ func NewParts(t *testing.T, cfg node.ServiceConfig) *Parts {
 		return l.Close()
 	})
 	ledger, err := sqlledger.OpenSQLite(ctx, filepath.Join(dir, "ledger.db"), sqlledger.Options{Migrate: true})
-	must(err)
-	t.Cleanup(func() { must(ledger.Close()) })
+	must(t, err)
+	t.Cleanup(func() { must(t, ledger.Close()) })
 	journal, err := sqlledger.OpenSQLiteJournal(ctx, filepath.Join(dir, "journal.db"), sqlledger.Options{Migrate: true})
-	must(err)
+	must(t, err)
 	engine, err := memengine.Open(ctx, memengine.Config{Store: journal, Owner: "test"})
-	must(err)
-	t.Cleanup(func() { must(engine.Close(ctx)) })
+	must(t, err)
+	t.Cleanup(func() { must(t, engine.Close(ctx)) })
 	ids, err := idgen.ForClaims(ctx, ledger)
-	must(err)
+	must(t, err)
 	p := &Parts{T: t, Engine: &Engine{Engine: engine}, Ledger: &Ledger{Ledger: ledger}}
 	cfg.Engine, cfg.Ledger, cfg.IDs = p.Engine, ledger.Parts(), ids
 	cfg.Ledger.Live = p.Ledger
 	p.Service, err = node.NewService(cfg)
-	must(err)
-	must(p.Start(ctx))
-	t.Cleanup(func() { must(p.Close(ctx)) })
+	must(t, err)
+	must(t, p.Start(ctx))
+	t.Cleanup(func() { must(t, p.Close(ctx)) })
 	return p
 }
 
@@ -117,9 +111,7 @@ func (p *Parts) Draft(id string, units int64) *dibs.Campaign {
 		ID: id, Kind: dibs.Sale, Title: id, StartsAt: now.Add(-time.Minute), EndsAt: now.Add(time.Hour),
 		Stock: dibs.StockSpec{Units: &units},
 	})
-	if err != nil {
-		p.Fatal(err)
-	}
+	must(p, err)
 	return c
 }
 
@@ -127,9 +119,8 @@ func (p *Parts) Draft(id string, units int64) *dibs.Campaign {
 func (p *Parts) Publish(id string, units int64) {
 	p.Helper()
 	p.Draft(id, units)
-	if _, err := p.Campaigns.Publish(p.Context(), id); err != nil {
-		p.Fatal(err)
-	}
+	_, err := p.Campaigns.Publish(p.Context(), id)
+	must(p, err)
 }
 
 // Settling has every settlement fail, or none.
@@ -160,15 +151,11 @@ func (p *Parts) Whole(id string) api.StatsView {
 			p.Fatal(err)
 		}
 		waiting, err := p.Ledger.Commands(p.Context(), 0, 1)
-		if err != nil {
-			p.Fatal(err)
-		}
+		must(p, err)
 		return st.JournalBacklog == 0 && len(waiting) == 0
 	})
 	report, err := p.Audit.Verify(p.Context(), id)
-	if err != nil {
-		p.Fatal(err)
-	}
+	must(p, err)
 	if !report.OK {
 		p.Errorf("a promise is broken: %+v", report)
 	}

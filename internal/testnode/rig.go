@@ -67,9 +67,7 @@ func (r *Rig) Pass(d time.Duration) { r.offset.Add(int64(d)) }
 func (r *Rig) Open() {
 	r.Helper()
 	n, err := node.Open(r.Context(), node.Config{Dir: r.Dir, Migrate: true, Now: r.Now, Service: r.Tune})
-	if err != nil {
-		r.Fatal(err)
-	}
+	must(r, err)
 	r.Node = n
 }
 
@@ -123,12 +121,10 @@ func (r *Rig) Sale(id string, units int64) dibs.CampaignSpec {
 // Publish creates a campaign and publishes it.
 func (r *Rig) Publish(spec dibs.CampaignSpec) {
 	r.Helper()
-	if _, err := r.Node.Campaigns.Create(r.Context(), spec); err != nil {
-		r.Fatal(err)
-	}
-	if _, err := r.Node.Campaigns.Publish(r.Context(), spec.ID); err != nil {
-		r.Fatal(err)
-	}
+	_, err := r.Node.Campaigns.Create(r.Context(), spec)
+	must(r, err)
+	_, err = r.Node.Campaigns.Publish(r.Context(), spec.ID)
+	must(r, err)
 }
 
 // Claim makes a claim, which must not fail; a refusal is a result.
@@ -162,9 +158,7 @@ func (r *Rig) Wants(want dibs.Reason, campaign, user, key string) dibs.Result {
 func (r *Rig) Stats(campaign string) api.StatsView {
 	r.Helper()
 	v, err := r.Node.Stats(r.Context(), campaign)
-	if err != nil {
-		r.Fatal(err)
-	}
+	must(r, err)
 	return v
 }
 
@@ -172,9 +166,7 @@ func (r *Rig) Stats(campaign string) api.StatsView {
 func (r *Rig) Verify() {
 	r.Helper()
 	report, err := r.Node.Audit.Verify(r.Context())
-	if err != nil {
-		r.Fatal(err)
-	}
+	must(r, err)
 	if !report.OK {
 		r.Fatalf("a promise is broken: %+v", report)
 	}
@@ -239,4 +231,12 @@ func (r *Rig) Settle(campaign string) error {
 	r.Helper()
 	_, err := r.Node.Claims.OfCampaign(r.Context(), campaign, dibs.ClaimFilter{}, dibs.Page{})
 	return err
+}
+
+// must ends a test at an error.
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
 }
