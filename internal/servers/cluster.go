@@ -4,8 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
-	"path/filepath"
 	"strconv"
 	"strings"
 )
@@ -38,11 +36,7 @@ func StartCluster(ctx context.Context, dir string, args ...string) (_ *Cluster, 
 	}()
 	bus := make([]int, 6)
 	for i := range 6 {
-		at := filepath.Join(dir, "member"+strconv.Itoa(i))
-		if err := os.Mkdir(at, 0o700); err != nil {
-			return nil, fmt.Errorf("servers: %w", err)
-		}
-		r, err := startRedis(&Server{k: &kind{name: "redis"}, dir: at}, func(*Redis) (all []string, err error) {
+		r, err := startRedis(redisIn(dir, "member"+strconv.Itoa(i)), func(*Redis) (all []string, err error) {
 			bus[i], err = freePort()
 			return append([]string{
 				"--cluster-enabled", "yes", "--cluster-node-timeout", "2000", "--cluster-require-full-coverage", "no",
@@ -62,13 +56,9 @@ func StartCluster(ctx context.Context, dir string, args ...string) (_ *Cluster, 
 // would settle by themselves whose slots win.
 func (c *Cluster) join(ctx context.Context, bus []int) error {
 	for i, r := range c.Members {
-		m, err := r.Do(ctx, "CLUSTER", "MYID")
+		id, err := r.text(ctx, "CLUSTER", "MYID")
 		if err != nil {
 			return err
-		}
-		id, err := m.ToString()
-		if err != nil {
-			return fmt.Errorf("servers: %w", err)
 		}
 		c.ids = append(c.ids, id)
 		if _, err := r.Do(ctx, "CLUSTER", "SET-CONFIG-EPOCH", strconv.Itoa(i+1)); err != nil {
@@ -107,20 +97,12 @@ func (c *Cluster) Ready(ctx context.Context) error {
 			if r.Process() == nil {
 				continue
 			}
-			m, err := r.Do(ctx, "CLUSTER", "NODES")
-			if err != nil {
-				return false, err
-			}
-			nodes, err := m.ToString()
+			nodes, err := r.text(ctx, "CLUSTER", "NODES")
 			if err != nil || strings.Count(nodes, "slave ") != 3 || strings.Count(nodes, "connected") != 6 ||
 				strings.Contains(nodes, "disconnected") {
 				return false, err
 			}
-			m, err = r.Do(ctx, "CLUSTER", "INFO")
-			if err != nil {
-				return false, err
-			}
-			info, err := m.ToString()
+			info, err := r.text(ctx, "CLUSTER", "INFO")
 			if err != nil || !strings.Contains(info, "cluster_state:ok") || !strings.Contains(info, "cluster_slots_ok:16384") {
 				return false, err
 			}

@@ -66,11 +66,7 @@ func prepareMariaDB(s *Server, _ string) error {
 	}
 	accounts := fmt.Sprintf("CREATE USER IF NOT EXISTS '%[1]s'@'%%' IDENTIFIED BY '%[2]s';\nGRANT ALL ON *.* TO '%[1]s'@'%%' WITH GRANT OPTION;\n",
 		User, Password)
-	path := filepath.Join(s.dir, "init.sql")
-	if err := os.WriteFile(path, []byte(accounts), 0o600); err != nil {
-		return fmt.Errorf("servers: %w", err)
-	}
-	if err := s.own(path); err != nil {
+	if err := s.write("init.sql", accounts); err != nil {
 		return err
 	}
 	return s.run(installer, "--no-defaults", "--datadir="+s.data(), "--tmpdir="+s.dir, "--skip-test-db", "--auth-root-authentication-method=normal",

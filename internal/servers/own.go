@@ -63,10 +63,7 @@ func alsoKeep(prepare func(*Server, string) error, settings string) func(*Server
 		if err != nil {
 			return fmt.Errorf("servers: %w", err)
 		}
-		if err := os.WriteFile(s.settings(), text, 0o600); err != nil {
-			return fmt.Errorf("servers: %w", err)
-		}
-		if err := s.own(s.settings()); err != nil {
+		if err := s.write("settings", string(text)); err != nil {
 			return err
 		}
 		return prepare(s, program)

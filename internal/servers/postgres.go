@@ -2,7 +2,6 @@ package servers
 
 import (
 	"fmt"
-	"os"
 	"os/exec"
 	"path/filepath"
 	"strconv"
@@ -56,16 +55,12 @@ func findPostgres() (string, error) {
 }
 
 func preparePostgres(s *Server, program string) error {
-	path := filepath.Join(s.dir, "password")
-	if err := os.WriteFile(path, []byte(Password+"\n"), 0o600); err != nil {
-		return fmt.Errorf("servers: %w", err)
-	}
-	if err := s.own(path); err != nil {
+	if err := s.write("password", Password+"\n"); err != nil {
 		return err
 	}
 	// Passwords by a hash that is out of date, on this machine alone: what hides
 	// them better costs a client that is built to find races a tenth of a second each
 	// time, and the server a hundredth.
-	return s.run(filepath.Join(filepath.Dir(program), "initdb"), "-D", s.data(), "-U", User, "--pwfile="+path,
+	return s.run(filepath.Join(filepath.Dir(program), "initdb"), "-D", s.data(), "-U", User, "--pwfile="+filepath.Join(s.dir, "password"),
 		"-A", "md5", "-E", "UTF8", "--locale=C", "--no-sync")
 }

@@ -1,11 +1,17 @@
 package servers
 
 import (
+	"bufio"
 	"context"
+	"errors"
 	"fmt"
+	"io"
+	"net"
 	"os"
 	"os/exec"
 	"runtime"
+	"strconv"
+	"sync"
 )
 
 // proc is a server's process.
@@ -58,4 +64,76 @@ func (p *proc) kill() {
 	// It may have ended before; then there is nobody to kill.
 	_ = p.cmd.Process.Kill()
 	<-p.ended
+}
+
+// alone is a server of a test's own, which is killed, frozen and started again. Its port
+// never changes after the first start.
+// mu guards proc, which is nil while the server does not run.
+type alone struct {
+	server *Server
+	port   int
+
+	mu   sync.Mutex
+	proc *proc
+}
+
+// Addr is where the server listens, host:port.
+func (a *alone) Addr() string { return net.JoinHostPort("127.0.0.1", strconv.Itoa(a.port)) }
+
+// Process is the server's process; nil while it does not run.
+func (a *alone) Process() *os.Process {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.proc == nil {
+		return nil
+	}
+	return a.proc.cmd.Process
+}
+
+// Kill ends the server as kill -9 does. Its files stay as they were written; Start
+// starts it on them again.
+func (a *alone) Kill() {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.proc != nil {
+		a.proc.kill()
+		a.proc = nil
+	}
+}
+
+// Freeze stops the server without ending it: its connections stay, and nothing
+// is answered until Thaw.
+func (a *alone) Freeze() error { return a.signal(Pause) }
+
+// Thaw lets a frozen server go on.
+func (a *alone) Thaw() error { return a.signal(Resume) }
+
+func (a *alone) signal(send func(*os.Process) error) error {
+	p := a.Process()
+	if p == nil {
+		return fmt.Errorf("servers: %s does not run", a.server.k.name)
+	}
+	if err := send(p); err != nil {
+		return fmt.Errorf("servers: %w", err)
+	}
+	return nil
+}
+
+// talk connects to a server, says something and reads the answer, for as long as the
+// context has.
+func talk(ctx context.Context, addr, words string, read func(in *bufio.Reader) error) (err error) {
+	c, err := (&net.Dialer{}).DialContext(ctx, "tcp", addr)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, c.Close()) }()
+	if deadline, ok := ctx.Deadline(); ok {
+		if err := c.SetDeadline(deadline); err != nil {
+			return err
+		}
+	}
+	if _, err := io.WriteString(c, words); err != nil {
+		return err
+	}
+	return read(bufio.NewReader(c))
 }

@@ -1,10 +1,10 @@
 package servers
 
 import (
+	"bufio"
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"net"
 	"os"
 	"path/filepath"
@@ -119,21 +119,13 @@ func (r *RabbitMQ) launch(s *Server, program string, args ...string) error {
 
 // answers asks for the first word of the protocol.
 // The broker answers this word only once it serves; its port is open earlier.
-func (r *RabbitMQ) answers(ctx context.Context) (ok bool, err error) {
+func (r *RabbitMQ) answers(ctx context.Context) (bool, error) {
 	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
 	defer cancel()
-	c, err := (&net.Dialer{}).DialContext(ctx, "tcp", r.addr())
-	if err != nil {
-		return false, err
-	}
-	defer func() { err = errors.Join(err, c.Close()) }()
-	if err := c.SetDeadline(time.Now().Add(5 * time.Second)); err != nil {
-		return false, err
-	}
-	if _, err := c.Write([]byte("AMQP\x00\x00\x09\x01")); err != nil {
-		return false, err
-	}
-	_, err = io.ReadFull(c, make([]byte, 1))
+	err := talk(ctx, r.addr(), "AMQP\x00\x00\x09\x01", func(in *bufio.Reader) error {
+		_, err := in.ReadByte()
+		return err
+	})
 	return err == nil, err
 }
 

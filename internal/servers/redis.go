@@ -5,12 +5,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net"
 	"os"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/redis/rueidis"
@@ -19,29 +18,29 @@ import (
 // Redis is a redis-server of a test's own: unlike the databases, tests fill
 // it, flush it and kill it, so that none is shared.
 //
-// mu guards proc, which is nil while the server does not run; all else is set before
-// the first start. Methods may be called from several goroutines: a test may kill the
-// server while another goroutine asks it.
+// All but its process is set before the first start. Methods may be called from several
+// goroutines: a test may kill the server while another goroutine asks it.
 type Redis struct {
-	server  *Server
+	alone
 	program string
-	port    int
 	// first are the arguments that must be so, args those that may override.
 	first, args []string
-
-	mu   sync.Mutex
-	proc *proc
-	// ran says that it has run on its port before.
+	// ran says that it has run on its port before; mu guards it.
 	ran bool
 }
 
 // RedisAlways makes every answer wait until what it tells is on disk.
 var RedisAlways = []string{"--appendonly", "yes", "--appendfsync", "always"}
 
-// StartRedis starts a server on a free port, with its files in the folder,
-// which must exist. The arguments follow those of every server; Kill ends it.
+// StartRedis starts a server on a free port, with its files in the folder, which is made if
+// need be. The arguments follow those of every server; Kill ends it.
 func StartRedis(dir string, args ...string) (*Redis, error) {
-	return startRedis(&Server{k: &kind{name: "redis"}, dir: dir}, func(*Redis) ([]string, error) { return args, nil })
+	return startRedis(redisIn(dir), func(*Redis) ([]string, error) { return args, nil })
+}
+
+// redisIn is a server of Redis that has its files in a folder.
+func redisIn(folder ...string) *Server {
+	return &Server{k: &kind{name: "redis"}, dir: filepath.Join(folder...)}
 }
 
 // startRedis starts a server whose arguments may depend on its port.
@@ -50,10 +49,13 @@ func startRedis(s *Server, arguments func(r *Redis) ([]string, error)) (*Redis, 
 	if err != nil {
 		return nil, fmt.Errorf("servers: redis-server is needed and not there (install the package redis-server): %w", err)
 	}
+	if err := os.MkdirAll(s.dir, 0o700); err != nil {
+		return nil, fmt.Errorf("servers: %w", err)
+	}
 	// A port that is free now may be taken a moment later: then the server ends,
 	// and another port is tried.
 	for range 5 {
-		r := &Redis{server: s, program: program}
+		r := &Redis{alone: alone{server: s}, program: program}
 		if r.port, err = freePort(); err != nil {
 			return nil, err
 		}
@@ -76,21 +78,8 @@ const portPatience = 10 * time.Second
 
 var errEnded = errors.New("servers: redis-server has ended")
 
-// Addr is where the server listens, host:port.
-func (r *Redis) Addr() string { return net.JoinHostPort("127.0.0.1", strconv.Itoa(r.port)) }
-
 // URL is Addr as a URL.
 func (r *Redis) URL() string { return "redis://" + r.Addr() }
-
-// Process is the server's process; nil while it does not run.
-func (r *Redis) Process() *os.Process {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if r.proc == nil {
-		return nil
-	}
-	return r.proc.cmd.Process
-}
 
 // Start starts the server, again after Kill, and returns when it has read its
 // files and answers.
@@ -145,72 +134,31 @@ func (r *Redis) start() error {
 
 // pong asks whether the server answers, which it does not while it loads, and
 // whether it is this one: another test's may have been faster with the port.
-func (r *Redis) pong(ctx context.Context, pid int) (err error) {
-	c, err := (&net.Dialer{}).DialContext(ctx, "tcp", r.Addr())
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, c.Close()) }()
-	if deadline, ok := ctx.Deadline(); ok {
-		if err := c.SetDeadline(deadline); err != nil {
+func (r *Redis) pong(ctx context.Context, pid int) error {
+	return talk(ctx, r.Addr(), "PING\r\nINFO server\r\n", func(in *bufio.Reader) error {
+		first, err := in.ReadString('\n')
+		switch {
+		case err != nil:
 			return err
-		}
-	}
-	if _, err := c.Write([]byte("PING\r\nINFO server\r\n")); err != nil {
-		return err
-	}
-	in := bufio.NewReader(c)
-	first, err := in.ReadString('\n')
-	switch {
-	case err != nil:
-		return err
-	case strings.HasPrefix(first, "-NOAUTH"):
-		// A server that wants a password answers too, and tells no stranger more.
-		return nil
-	case !strings.HasPrefix(first, "+PONG"):
-		return errors.New(strings.TrimSpace(first))
-	}
-	for {
-		line, err := in.ReadString('\n')
-		// A server that refuses INFO cannot be told from another one with the port.
-		if err != nil || strings.HasPrefix(line, "-") {
-			return errors.Join(err, fmt.Errorf("servers: it tells no process: %s", line))
-		}
-		if id, ok := strings.CutPrefix(strings.TrimSpace(line), "process_id:"); ok && id != strconv.Itoa(pid) {
-			return fmt.Errorf("servers: the redis-server of process %s has the port", id)
-		} else if ok {
+		case strings.HasPrefix(first, "-NOAUTH"):
+			// A server that wants a password answers too, and tells no stranger more.
 			return nil
+		case !strings.HasPrefix(first, "+PONG"):
+			return errors.New(strings.TrimSpace(first))
 		}
-	}
-}
-
-// Kill ends the server as kill -9 does. Its files stay as they were written; Start
-// starts it on them again.
-func (r *Redis) Kill() {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if r.proc != nil {
-		r.proc.kill()
-		r.proc = nil
-	}
-}
-
-// Freeze stops the server without ending it: its connections stay, and nothing
-// is answered until Thaw.
-func (r *Redis) Freeze() error { return r.signal(Pause) }
-
-// Thaw lets a frozen server go on.
-func (r *Redis) Thaw() error { return r.signal(Resume) }
-
-func (r *Redis) signal(send func(*os.Process) error) error {
-	p := r.Process()
-	if p == nil {
-		return errEnded
-	}
-	if err := send(p); err != nil {
-		return fmt.Errorf("servers: %w", err)
-	}
-	return nil
+		for {
+			line, err := in.ReadString('\n')
+			// A server that refuses INFO cannot be told from another one with the port.
+			if err != nil || strings.HasPrefix(line, "-") {
+				return errors.Join(err, fmt.Errorf("servers: it tells no process: %s", line))
+			}
+			if id, ok := strings.CutPrefix(strings.TrimSpace(line), "process_id:"); ok && id != strconv.Itoa(pid) {
+				return fmt.Errorf("servers: the redis-server of process %s has the port", id)
+			} else if ok {
+				return nil
+			}
+		}
+	})
 }
 
 // Dir is the folder of the server's files.
@@ -237,15 +185,24 @@ func (r *Redis) Do(ctx context.Context, args ...string) (rueidis.RedisMessage, e
 	return m, nil
 }
 
-// Info returns the fields of a section of INFO.
-func (r *Redis) Info(ctx context.Context, section string) (map[string]string, error) {
-	m, err := r.Do(ctx, "INFO", section)
+// text runs a command that answers with a text.
+func (r *Redis) text(ctx context.Context, args ...string) (string, error) {
+	m, err := r.Do(ctx, args...)
 	if err != nil {
-		return nil, err
+		return "", err
 	}
 	text, err := m.ToString()
 	if err != nil {
-		return nil, fmt.Errorf("servers: INFO: %w", err)
+		return "", fmt.Errorf("servers: %s: %w", args[0], err)
+	}
+	return text, nil
+}
+
+// Info returns the fields of a section of INFO.
+func (r *Redis) Info(ctx context.Context, section string) (map[string]string, error) {
+	text, err := r.text(ctx, "INFO", section)
+	if err != nil {
+		return nil, err
 	}
 	fields := map[string]string{}
 	for line := range strings.Lines(text) {

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"net"
-	"os"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -34,16 +33,12 @@ func StartSentinel(ctx context.Context, dir string, args ...string) (_ *Sentinel
 		}
 	}()
 	for i := range 3 {
-		at := filepath.Join(dir, "member"+strconv.Itoa(i))
-		if err := os.Mkdir(at, 0o700); err != nil {
-			return nil, fmt.Errorf("servers: %w", err)
-		}
 		// A server that falls back synchronises without a wait for others to join in.
 		all := append([]string{"--repl-diskless-sync-delay", "0", "--repl-timeout", "10"}, args...)
 		if i > 0 {
 			all = append(all, "--replicaof", "127.0.0.1 "+strconv.Itoa(s.Members[0].port))
 		}
-		r, err := StartRedis(at, all...)
+		r, err := StartRedis(filepath.Join(dir, "member"+strconv.Itoa(i)), all...)
 		if err != nil {
 			return nil, err
 		}
@@ -55,8 +50,7 @@ func StartSentinel(ctx context.Context, dir string, args ...string) (_ *Sentinel
 		return nil, err
 	}
 	for i := range 3 {
-		at := filepath.Join(dir, "sentinel"+strconv.Itoa(i))
-		r, err := startSentinel(at, s.Members[0])
+		r, err := startRedis(redisIn(dir, "sentinel"+strconv.Itoa(i)), watch(s.Members[0]))
 		if err != nil {
 			return nil, err
 		}
@@ -65,26 +59,19 @@ func StartSentinel(ctx context.Context, dir string, args ...string) (_ *Sentinel
 	return s, s.Ready(ctx)
 }
 
-func startSentinel(dir string, master *Redis) (*Redis, error) {
-	if err := os.Mkdir(dir, 0o700); err != nil {
-		return nil, fmt.Errorf("servers: %w", err)
-	}
-	return startRedis(&Server{k: &kind{name: "redis"}, dir: dir}, func(r *Redis) ([]string, error) {
-		path := filepath.Join(dir, "sentinel.conf")
-		lines := []string{
+// watch writes the settings of a sentinel of a master.
+func watch(master *Redis) func(*Redis) ([]string, error) {
+	return func(r *Redis) ([]string, error) {
+		r.first = []string{filepath.Join(r.Dir(), "sentinel.conf"), "--sentinel"}
+		return nil, r.server.write("sentinel.conf", strings.Join([]string{
 			// Two of the three sentinels must agree that the master is gone.
 			fmt.Sprintf("sentinel monitor %s 127.0.0.1 %d 2", sentinelSet, master.port),
 			fmt.Sprintf("sentinel down-after-milliseconds %s 1000", sentinelSet),
 			fmt.Sprintf("sentinel failover-timeout %s 5000", sentinelSet),
 			fmt.Sprintf("sentinel parallel-syncs %s 2", sentinelSet),
 			"",
-		}
-		if err := os.WriteFile(path, []byte(strings.Join(lines, "\n")), 0o600); err != nil {
-			return nil, fmt.Errorf("servers: %w", err)
-		}
-		r.first = []string{path, "--sentinel"}
-		return nil, nil
-	})
+		}, "\n"))
+	}
 }
 
 // URL is the set, by its sentinels.

@@ -8,6 +8,7 @@
 package servers
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"errors"
@@ -313,10 +314,7 @@ func (s *Server) Exec(database string, statements ...string) (err error) {
 // Open opens a database behind the back of dibs, on one connection. The
 // caller closes it.
 func (s *Server) Open(database string) (*sql.DB, error) {
-	if database == "" {
-		database = s.k.admin
-	}
-	db, err := sql.Open(s.k.driver, s.k.dsn(s, database))
+	db, err := sql.Open(s.k.driver, s.k.dsn(s, cmp.Or(database, s.k.admin)))
 	if err != nil {
 		return nil, fmt.Errorf("servers: %w", err)
 	}

@@ -57,8 +57,7 @@ func (p *PostgresPair) start(synchronous bool, between func(upstream string) (Li
 	follower := small
 	follower.prepare = func(s *Server, program string) error {
 		_, port, _ := strings.Cut(p.link.Addr(), ":")
-		return s.run(filepath.Join(filepath.Dir(program), "pg_basebackup"), "-D", s.data(), "-X", "stream", "-c", "fast", "--no-sync", "-R",
-			"-d", fmt.Sprintf("host=127.0.0.1 port=%s user=%s password=%s", port, User, Password))
+		return s.follow(program, port)
 	}
 	if p.Standby, err = start(&follower); err != nil {
 		return err
@@ -67,6 +66,12 @@ func (p *PostgresPair) start(synchronous bool, between func(upstream string) (Li
 		err = p.Primary.Exec("", "ALTER SYSTEM SET synchronous_standby_names = '*'", "SELECT pg_reload_conf()")
 	}
 	return errors.Join(err, p.CaughtUp())
+}
+
+// follow makes the files of a standby from the server at a port.
+func (s *Server) follow(program, port string) error {
+	return s.run(filepath.Join(filepath.Dir(program), "pg_basebackup"), "-D", s.data(), "-X", "stream", "-c", "fast", "--no-sync", "-R",
+		"-d", fmt.Sprintf("host=127.0.0.1 port=%s user=%s password=%s", port, User, Password))
 }
 
 // URL is the address of a database on the pair, for dibs.
@@ -120,12 +125,10 @@ func (p *PostgresPair) Demote() error {
 	if err != nil {
 		return err
 	}
-	source := fmt.Sprintf("host=127.0.0.1 port=%d user=%s password=%s", p.Standby.port, User, Password)
 	if err := os.RemoveAll(p.Primary.data()); err != nil {
 		return fmt.Errorf("servers: %w", err)
 	}
-	if err := p.Primary.run(filepath.Join(filepath.Dir(program), "pg_basebackup"), "-D", p.Primary.data(), "-X", "stream", "-c", "fast",
-		"--no-sync", "-R", "-d", source); err != nil {
+	if err := p.Primary.follow(program, strconv.Itoa(p.Standby.port)); err != nil {
 		return err
 	}
 	return p.Primary.Start()

@@ -1,16 +1,15 @@
 package servers
 
 import (
+	"bufio"
 	"context"
 	"errors"
 	"fmt"
 	"io"
-	"net"
 	"os"
 	"path/filepath"
 	"strconv"
 	"strings"
-	"sync"
 	"time"
 )
 
@@ -18,27 +17,26 @@ import (
 const zooJar = "/usr/share/java/zookeeper.jar"
 
 // ZooKeeper is a ZooKeeper server of a test's own.
-// mu guards proc; all else is set before the first start.
+// All of it is set before the first start.
 type ZooKeeper struct {
-	server *Server
-	java   string
-	port   int
-
-	mu   sync.Mutex
-	proc *proc
+	alone
+	java string
 }
 
 // StartZooKeeper starts a server on a free port, with its files in the folder,
-// which must exist. It takes sessions from 200 ms on; Kill ends it.
+// which is made if need be. It takes sessions from 200 ms on; Kill ends it.
 func StartZooKeeper(dir string) (*ZooKeeper, error) {
 	java, err := find("java", "/usr/bin/java")
 	if err == nil {
 		_, err = os.Stat(zooJar)
 	}
+	if err == nil {
+		err = os.MkdirAll(dir, 0o700)
+	}
 	if err != nil {
 		return nil, fmt.Errorf("servers: ZooKeeper is needed and not there (install the package zookeeper): %w", err)
 	}
-	z := &ZooKeeper{server: &Server{k: &kind{name: "zookeeper"}, dir: dir}, java: java}
+	z := &ZooKeeper{alone: alone{server: &Server{k: &kind{name: "zookeeper"}, dir: dir}}, java: java}
 	// A port that was free may be taken a moment later.
 	for range 3 {
 		if z.port, err = freePort(); err != nil {
@@ -68,15 +66,14 @@ func (z *ZooKeeper) Start() error {
 	if z.proc != nil {
 		return errors.New("servers: ZooKeeper runs")
 	}
-	file := filepath.Join(z.server.dir, "zoo.cfg")
-	if err := os.WriteFile(file, []byte(z.settings()), 0o600); err != nil {
-		return fmt.Errorf("servers: %w", err)
+	if err := z.server.write("zoo.cfg", z.settings()); err != nil {
+		return err
 	}
 	p, err := z.server.launch(z.java, []string{
 		// Little memory and the first compiler only: the server is small, and has to be
 		// there soon.
 		"-Xmx128m", "-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC",
-		"-cp", zooJar, "org.apache.zookeeper.server.ZooKeeperServerMain", file,
+		"-cp", zooJar, "org.apache.zookeeper.server.ZooKeeperServerMain", filepath.Join(z.server.dir, "zoo.cfg"),
 	})
 	if err != nil {
 		return err
@@ -112,51 +109,13 @@ func (z *ZooKeeper) answers(ctx context.Context) (ok bool, err error) {
 func (z *ZooKeeper) Ask(ctx context.Context, word string) (text string, err error) {
 	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
 	defer cancel()
-	c, err := (&net.Dialer{}).DialContext(ctx, "tcp", z.Addr())
-	if err != nil {
-		return "", err
-	}
-	defer func() { err = errors.Join(err, c.Close()) }()
-	if err := c.SetDeadline(time.Now().Add(5 * time.Second)); err != nil {
-		return "", err
-	}
-	if _, err := c.Write([]byte(word)); err != nil {
-		return "", err
-	}
-	all, err := io.ReadAll(c)
-	return string(all), err
+	err = talk(ctx, z.Addr(), word, func(in *bufio.Reader) error {
+		all, err := io.ReadAll(in)
+		text = string(all)
+		return err
+	})
+	return text, err
 }
 
-// Addr is where the server listens, host:port.
-func (z *ZooKeeper) Addr() string { return net.JoinHostPort("127.0.0.1", strconv.Itoa(z.port)) }
-
-// URL is Addr as package lock takes it.
+// URL is the server's address as package lock takes it.
 func (z *ZooKeeper) URL() string { return "zookeeper://" + z.Addr() }
-
-// Kill ends the server as kill -9 does. Its files stay.
-func (z *ZooKeeper) Kill() {
-	z.mu.Lock()
-	defer z.mu.Unlock()
-	if z.proc != nil {
-		z.proc.kill()
-		z.proc = nil
-	}
-}
-
-// Freeze stops the server without ending it, until Thaw.
-func (z *ZooKeeper) Freeze() error { return z.signal(Pause) }
-
-// Thaw lets a frozen server go on.
-func (z *ZooKeeper) Thaw() error { return z.signal(Resume) }
-
-func (z *ZooKeeper) signal(send func(*os.Process) error) error {
-	z.mu.Lock()
-	defer z.mu.Unlock()
-	if z.proc == nil {
-		return errors.New("servers: ZooKeeper does not run")
-	}
-	if err := send(z.proc.cmd.Process); err != nil {
-		return fmt.Errorf("servers: %w", err)
-	}
-	return nil
-}
