@@ -1,6 +1,7 @@
 package lab
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"slices"
@@ -95,9 +96,7 @@ func preset(name string) Config {
 // WithDefaults fills what is zero from the preset, and keeps the load meaningful when only a part of
 // it was given: never more users than presses, nor more callers than presses.
 func (c Config) WithDefaults() Config {
-	if c.Preset == "" {
-		c.Preset = Rush
-	}
+	c.Preset = cmp.Or(c.Preset, Rush)
 	p := preset(c.Preset)
 	if len(c.Strategies) == 0 {
 		c.Strategies = p.Strategies
@@ -105,31 +104,18 @@ func (c Config) WithDefaults() Config {
 	if len(c.Databases) == 0 {
 		c.Databases = p.Databases
 	}
-	if c.Stock == 0 {
-		c.Stock = p.Stock
-	}
-	if c.Requests == 0 {
-		c.Requests = p.Requests
-		// More users than presses would be users who do not press.
-		c.Requests = max(c.Requests, c.Users)
-	}
-	if c.Users == 0 {
-		c.Users = min(p.Users, max(c.Requests, 1))
-	}
+	c.Stock = cmp.Or(c.Stock, p.Stock)
+	// More users than presses would be users who do not press.
+	c.Requests = cmp.Or(c.Requests, max(p.Requests, c.Users))
+	c.Users = cmp.Or(c.Users, min(p.Users, max(c.Requests, 1)))
 	if len(c.Concurrency) == 0 {
 		for _, n := range p.Concurrency {
 			c.Concurrency = append(c.Concurrency, min(n, max(c.Requests, 1)))
 		}
 	}
-	if c.Time == 0 {
-		c.Time = p.Time
-	}
-	if c.Seed == 0 {
-		c.Seed = 1
-	}
-	if c.Progress == nil {
-		c.Progress = io.Discard
-	}
+	c.Time = cmp.Or(c.Time, p.Time)
+	c.Seed = cmp.Or(c.Seed, 1)
+	c.Progress = cmp.Or(c.Progress, io.Discard)
 	return c
 }
 

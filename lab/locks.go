@@ -2,6 +2,7 @@ package lab
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -16,6 +17,8 @@ import (
 	"sync/atomic"
 	"text/tabwriter"
 	"time"
+
+	"golang.org/x/sync/errgroup"
 
 	"github.com/dibs-dev/dibs/internal/servers"
 	"github.com/dibs-dev/dibs/internal/settings"
@@ -103,15 +106,9 @@ func Locks(ctx context.Context, cfg LocksConfig) (results []LockResult, err erro
 	if all {
 		cfg.Lockers = Lockers()
 	}
-	if cfg.Contenders == 0 {
-		cfg.Contenders = 50
-	}
-	if cfg.Lifetime == 0 {
-		cfg.Lifetime = time.Second
-	}
-	if cfg.Progress == nil {
-		cfg.Progress = io.Discard
-	}
+	cfg.Contenders = cmp.Or(cfg.Contenders, 50)
+	cfg.Lifetime = cmp.Or(cfg.Lifetime, time.Second)
+	cfg.Progress = cmp.Or(cfg.Progress, io.Discard)
 	dir, err := os.MkdirTemp("", "dibs-lab-")
 	if err != nil {
 		return nil, err
@@ -186,11 +183,7 @@ func lockServers(dir, kind string) (addresses []string, stop func() error, err e
 	case majorityLocker:
 		return ownRedis(dir, kind, 3)
 	case zooLocker:
-		at := filepath.Join(dir, kind)
-		if err := os.Mkdir(at, 0o700); err != nil {
-			return nil, stop, err
-		}
-		z, err := servers.StartZooKeeper(at)
+		z, err := servers.StartZooKeeper(filepath.Join(dir, kind))
 		if err != nil {
 			return nil, stop, err
 		}
@@ -219,11 +212,7 @@ func ownRedis(dir, kind string, n int) (addresses []string, stop func() error, e
 		return nil
 	}
 	for i := range n {
-		at := filepath.Join(dir, kind+strconv.Itoa(i))
-		if err := os.Mkdir(at, 0o700); err != nil {
-			return nil, stop, err
-		}
-		r, err := servers.StartRedis(at)
+		r, err := servers.StartRedis(filepath.Join(dir, kind+strconv.Itoa(i)))
 		if err != nil {
 			return nil, stop, err
 		}
@@ -301,46 +290,46 @@ const turns = 10
 // once. inside counts the holders: without the lock's own guarantee nothing keeps it at one. mu guards
 // given and took, since two holders at once must not become a data race of the lab.
 func (c *LocksConfig) crowd(ctx context.Context, l lock.Locker, r *LockResult) error {
-	var wg sync.WaitGroup
+	var group errgroup.Group
 	var inside, together atomic.Int64
 	var mu sync.Mutex
 	var given time.Time
 	var took []time.Duration
-	errs := make([]error, c.Contenders)
-	for i := range c.Contenders {
-		wg.Go(func() {
-			for range turns {
-				h, err := l.Lock(ctx, "dibs-lab-crowd", lock.Options{})
-				if err != nil {
-					errs[i] = err
-					return
-				}
-				mu.Lock()
-				if inside.Add(1) > 1 {
-					together.Add(1)
-				}
-				if !given.IsZero() {
-					took = append(took, time.Since(given))
-				}
-				mu.Unlock()
-				inside.Add(-1)
-				mu.Lock()
-				given = time.Now()
-				mu.Unlock()
-				// given was taken just before, so a hand-over includes the call of Unlock.
-				if errs[i] = h.Unlock(ctx); errs[i] != nil {
-					return
-				}
+	turn := func() error {
+		h, err := l.Lock(ctx, "dibs-lab-crowd", lock.Options{})
+		if err != nil {
+			return err
+		}
+		mu.Lock()
+		if inside.Add(1) > 1 {
+			together.Add(1)
+		}
+		if !given.IsZero() {
+			took = append(took, time.Since(given))
+		}
+		mu.Unlock()
+		inside.Add(-1)
+		mu.Lock()
+		given = time.Now()
+		mu.Unlock()
+		// given was taken just before, so a hand-over includes the call of Unlock.
+		return h.Unlock(ctx)
+	}
+	for range c.Contenders {
+		group.Go(func() (err error) {
+			for n := 0; n < turns && err == nil; n++ {
+				err = turn()
 			}
+			return err
 		})
 	}
-	wg.Wait()
+	err := group.Wait()
 	slices.Sort(took)
 	if len(took) > 0 {
 		r.HandOverP50MS, r.HandOverP99MS = ms(took[len(took)/2]), ms(took[len(took)*99/100])
 	}
 	r.Together = together.Load()
-	return errors.Join(errs...)
+	return err
 }
 
 // HoldLock is the process of a holder: it takes the lock, tells its fence on a line, and tells it

@@ -1,6 +1,7 @@
 package lab
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -79,12 +80,12 @@ func Run(ctx context.Context, cfg Config) (report *Report, err error) {
 		if err != nil {
 			// The others have nothing to do with it.
 			r.Skipped = err.Error()
-			report.Surprises = append(report.Surprises, fmt.Sprintf("%s on %s failed: %v", r.Strategy, dash(r.Database), err))
+			report.Surprises = append(report.Surprises, fmt.Sprintf("%s on %s failed: %v", r.Strategy, cmp.Or(r.Database, "-"), err))
 		}
 		report.Results = append(report.Results, *r)
 		report.TookMS = ms(time.Since(begun))
 		if r.Verdict() == "BROKEN" {
-			report.Surprises = append(report.Surprises, fmt.Sprintf("%s on %s broke: %v", r.Strategy, dash(r.Database), r.Broke()))
+			report.Surprises = append(report.Surprises, fmt.Sprintf("%s on %s broke: %v", r.Strategy, cmp.Or(r.Database, "-"), r.Broke()))
 		}
 		fmt.Fprintf(cfg.Progress, "%2d of %d  %s\n", i+1, len(list), r.line())
 	}

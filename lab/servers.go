@@ -129,11 +129,7 @@ func (b *bench) ownRedis(ctx context.Context, level string) error {
 	}[level]
 	start := func(more ...string) (*servers.Redis, error) {
 		b.temps++
-		dir := filepath.Join(b.dir, fmt.Sprintf("redis%d", b.temps))
-		if err := os.Mkdir(dir, 0o700); err != nil {
-			return nil, err
-		}
-		r, err := servers.StartRedis(dir, append(more, args...)...)
+		r, err := servers.StartRedis(filepath.Join(b.dir, fmt.Sprintf("redis%d", b.temps)), append(more, args...)...)
 		if err == nil {
 			b.stopped = append(b.stopped, func() error { r.Kill(); return nil })
 		}

@@ -1,6 +1,7 @@
 package lab
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"slices"
@@ -34,7 +35,7 @@ func (r *Report) Table(w io.Writer) error {
 
 // cells returns a row. The cell before the verdict is empty, a gap between numbers and words.
 func (r *Result) cells() []string {
-	head := []string{r.Strategy, r.Idea, dash(r.Database), humanize.Comma(int64(r.Concurrency))}
+	head := []string{r.Strategy, r.Idea, cmp.Or(r.Database, "-"), humanize.Comma(int64(r.Concurrency))}
 	if r.Skipped != "" {
 		return append(head, "-", "-", "-", "-", "-", "-", "-", "-", "-", "-", "-", "-", "", r.Verdict())
 	}
@@ -45,14 +46,6 @@ func (r *Result) cells() []string {
 	}
 	return append(head, rate(r.GrantsPerSecond), rate(r.AnswersPerSecond), milli(r.P50MS), milli(r.P90MS), milli(r.P99MS), humanize.Comma(r.Orders),
 		humanize.Comma(r.Oversold), number(r.Duplicates), number(r.Undersold), humanize.Comma(r.Unkept), ratio(r.RedisPerClaim), ratio(r.SQLPerClaim), "", verdict)
-}
-
-// dash shows a text, or "-" for an empty one.
-func dash(s string) string {
-	if s == "" {
-		return "-"
-	}
-	return s
 }
 
 // rate shows a number without decimals.
@@ -103,10 +96,10 @@ func (r *Report) notes() (lines []string) {
 		case x.Skipped != "":
 			say("%s was not run: %s", x.Strategy, x.Skipped)
 		case x.Errors > 0:
-			say("%s on %s failed %s times: %s", x.Strategy, dash(x.Database), humanize.Comma(x.Errors), x.Failed)
+			say("%s on %s failed %s times: %s", x.Strategy, cmp.Or(x.Database, "-"), humanize.Comma(x.Errors), x.Failed)
 		}
 		if x.Stopped {
-			say("%s on %s was stopped after %.0f s; what it left unsold says nothing", x.Strategy, dash(x.Database), r.TimeMS/1000)
+			say("%s on %s was stopped after %.0f s; what it left unsold says nothing", x.Strategy, cmp.Or(x.Database, "-"), r.TimeMS/1000)
 		}
 	}
 	return lines

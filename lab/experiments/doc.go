@@ -16,6 +16,7 @@
 package experiments
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -109,9 +110,7 @@ type bench struct {
 // Run runs experiments, one after the other. ErrNoServer when there is no server; an error
 // of ctx when it ended, with the results until then.
 func Run(ctx context.Context, cfg Config) (results []Result, err error) {
-	if cfg.Progress == nil {
-		cfg.Progress = io.Discard
-	}
+	cfg.Progress = cmp.Or(cfg.Progress, io.Discard)
 	b := &bench{url: cfg.URL, worker: cfg.Worker}
 	if b.dir, err = os.MkdirTemp("", "dibs-lab-"); err != nil {
 		return nil, err

@@ -4,8 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"sync"
 	"time"
+
+	"golang.org/x/sync/errgroup"
 
 	"github.com/dibs-dev/dibs/internal/wait"
 	"github.com/dibs-dev/dibs/lock"
@@ -149,27 +150,20 @@ func (b *bench) crowd(ctx context.Context, name func(user int) string) (time.Dur
 		return 0, err
 	}
 	defer l.Close()
-	errs := make([]error, workers)
-	var wg sync.WaitGroup
+	var group errgroup.Group
 	began := time.Now()
 	for user := range workers {
-		wg.Go(func() {
+		group.Go(func() error {
 			h, err := l.Lock(ctx, "dibs-lab-"+name(user), lock.Options{})
 			if err != nil {
-				errs[user] = err
-				return
+				return err
 			}
 			wait.Sleep(ctx, workTime)
-			errs[user] = h.Unlock(ctx)
+			return h.Unlock(ctx)
 		})
 	}
-	wg.Wait()
-	for _, err := range errs {
-		if err != nil {
-			return 0, err
-		}
-	}
-	return time.Since(began), nil
+	err = group.Wait()
+	return time.Since(began), err
 }
 
 // outlived works for longer than a lock lives, with a lock that runs out and with one that

@@ -49,14 +49,7 @@ func (a *cached) load(ctx context.Context) (again bool, err error) {
 		return false, err
 	}
 	if !got {
-		select {
-		case <-time.After(poll):
-			return true, nil
-		case <-a.Over:
-			return false, nil
-		case <-ctx.Done():
-			return false, ctx.Err()
-		}
+		return a.rest(ctx)
 	}
 	defer func() { err = errors.Join(err, a.Redis.unlock(ctx, key, token)) }()
 	left, err := a.SQL.stock(ctx, a.SQL.db)

@@ -11,22 +11,19 @@ import (
 // multiExec does what the script does by WATCH, MULTI and EXEC: it
 // watches, reads, queues its writes, and begins again when anybody changed what
 // it read, which in a rush somebody always did.
-type multiExec struct {
-	packet
-	conns *conns
-}
+type multiExec struct{ connected }
 
 // openMultiExec takes connections of its own: WATCH belongs to a connection, and two callers on one
 // would watch for each other.
 func openMultiExec(ctx context.Context, w *World) (Attempt, error) {
-	a := &multiExec{packet: packet{w}, conns: dedicate(w)}
+	a := &multiExec{dedicate(w)}
 	return a, a.fill(ctx)
 }
 
 // Claim implements Attempt.
 func (a *multiExec) Claim(ctx context.Context, user string) (Outcome, error) {
-	c := <-a.conns.free
-	defer func() { a.conns.free <- c }()
+	c := <-a.free
+	defer func() { a.free <- c }()
 	for {
 		out, done, err := a.try(ctx, c, user)
 		if done || err != nil {
@@ -80,10 +77,4 @@ func (a *multiExec) try(ctx context.Context, c rueidis.DedicatedClient, user str
 		return Busy, false, nil
 	}
 	return Granted, err == nil, err
-}
-
-// Finish implements Attempt.
-func (a *multiExec) Finish(ctx context.Context) error {
-	a.conns.release()
-	return a.packet.Finish(ctx)
 }

@@ -5,10 +5,7 @@ import "context"
 // naive reads the stock, reads the user's orders, takes one and
 // writes an order: four statements, and between any two of them anybody may do
 // the same. It sells more than there is, and twice to one user.
-type naive struct {
-	done
-	*World
-}
+type naive simple
 
 // Claim implements Attempt.
 func (a naive) Claim(ctx context.Context, user string) (Outcome, error) {

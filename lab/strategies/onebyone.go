@@ -10,10 +10,7 @@ import (
 
 // checkThenBuy (the race) asks whether the user has an order, and
 // then buys. Two presses of one user both find none.
-type checkThenBuy struct {
-	done
-	*World
-}
+type checkThenBuy simple
 
 // Claim implements Attempt.
 func (a checkThenBuy) Claim(ctx context.Context, user string) (Outcome, error) {
@@ -102,10 +99,7 @@ func (a *earlyLock) locked(ctx context.Context, tx *sql.Tx, user string) (Outcom
 // redisUserLock takes the lock from the processes to Redis: SET NX
 // with a lifetime and the owner's token, given back in one step with the check
 // of the owner. A caller that comes while it is held is refused.
-type redisUserLock struct {
-	done
-	*World
-}
+type redisUserLock simple
 
 // Claim implements Attempt.
 func (a redisUserLock) Claim(ctx context.Context, user string) (out Outcome, err error) {

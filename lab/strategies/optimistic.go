@@ -8,10 +8,7 @@ import (
 // byVersion (the version number) takes one if nobody has changed the
 // row since it was read, and else reads again. It is right, and the more people
 // come, the more of them work for nothing.
-type byVersion struct {
-	done
-	*World
-}
+type byVersion simple
 
 // Claim implements Attempt.
 func (a byVersion) Claim(ctx context.Context, user string) (Outcome, error) {
@@ -37,10 +34,7 @@ func (a byVersion) Claim(ctx context.Context, user string) (Outcome, error) {
 // byEquality (the compare-and-set method) takes one if the stock is
 // still what was read, and refuses else: of all who read the same number one
 // gets something, and the others go home while stock is left.
-type byEquality struct {
-	done
-	*World
-}
+type byEquality simple
 
 // Claim implements Attempt.
 func (a byEquality) Claim(ctx context.Context, user string) (Outcome, error) {
@@ -59,10 +53,7 @@ func (a byEquality) Claim(ctx context.Context, user string) (Outcome, error) {
 // byStock, the classical answer to overselling, lets the database compare: one
 // statement takes one if any is left. It never sells too much, and all sales
 // still wait for each other's commit on one row.
-type byStock struct {
-	done
-	*World
-}
+type byStock simple
 
 // takeIfAny is the condition that does not depend on what somebody read.
 const takeIfAny = "UPDATE lab_offers SET stock_left = stock_left - 1 WHERE id = ? AND stock_left > 0"

@@ -101,44 +101,38 @@ func oneAnswer(r rueidis.RedisResult) (Outcome, error) {
 // packetScript is one script call for each grab,
 // on a connection of its own: the usual way to hand out red packets.
 type packetScript struct {
-	packet
-	conns *conns
+	connected
 	// sha names the script, which is loaded once.
 	sha string
 }
 
 func openPacketScript(ctx context.Context, w *World) (Attempt, error) {
-	a := &packetScript{packet: packet{w}, conns: dedicate(w)}
-	var err error
-	if a.sha, err = w.Redis.c.Do(ctx, w.Redis.c.B().ScriptLoad().Script(scriptText("grab")).Build()).ToString(); err != nil {
-		return a, err
+	sha, err := w.Redis.c.Do(ctx, w.Redis.c.B().ScriptLoad().Script(scriptText("grab")).Build()).ToString()
+	if err != nil {
+		return nil, err
 	}
+	a := &packetScript{dedicate(w), sha}
 	return a, a.fill(ctx)
 }
 
 // Claim implements Attempt.
 func (a *packetScript) Claim(ctx context.Context, user string) (Outcome, error) {
-	c := <-a.conns.free
-	defer func() { a.conns.free <- c }()
+	c := <-a.free
+	defer func() { a.free <- c }()
 	a.Redis.calls.Add(1)
 	return oneAnswer(c.Do(ctx, c.B().Evalsha().Sha1(a.sha).Numkeys(int64(len(packetKeys))).Key(packetKeys...).Arg(user).Build()))
 }
 
-// Finish implements Attempt.
-func (a *packetScript) Finish(ctx context.Context) error {
-	a.conns.release()
-	return a.packet.Finish(ctx)
-}
-
-// conns are connections of an attempt's own, each for one caller at a time: a caller that takes one off
-// free uses it alone, and puts it back. all is for release, when no caller has any.
-type conns struct {
+// connected has connections of its own, each for one caller at a time: a caller that takes one off
+// free uses it alone, and puts it back. all is for Finish, when no caller has any.
+type connected struct {
+	packet
 	free chan rueidis.DedicatedClient
 	all  []func()
 }
 
-func dedicate(w *World) *conns {
-	p := &conns{free: make(chan rueidis.DedicatedClient, packetConns)}
+func dedicate(w *World) connected {
+	p := connected{packet: packet{w}, free: make(chan rueidis.DedicatedClient, packetConns)}
 	for range packetConns {
 		c, release := w.Redis.c.Dedicate()
 		p.free <- c
@@ -147,10 +141,12 @@ func dedicate(w *World) *conns {
 	return p
 }
 
-func (p *conns) release() {
+// Finish implements Attempt.
+func (p *connected) Finish(ctx context.Context) error {
 	for _, release := range p.all {
 		release()
 	}
+	return p.packet.Finish(ctx)
 }
 
 // packetPipeline sends the same calls over one connection, without waiting for

@@ -131,13 +131,21 @@ func (r *Redis) lock(ctx context.Context, w *World, key, token string, life time
 		if got, err := r.tryLock(ctx, key, token, life); got || err != nil {
 			return got, err
 		}
-		select {
-		case <-time.After(poll):
-		case <-w.Over:
-			return false, nil
-		case <-ctx.Done():
-			return false, ctx.Err()
+		if again, err := w.rest(ctx); !again {
+			return false, err
 		}
+	}
+}
+
+// rest waits a moment before a caller asks again, which it does not when the attempt is over.
+func (w *World) rest(ctx context.Context) (again bool, err error) {
+	select {
+	case <-time.After(poll):
+		return true, nil
+	case <-w.Over:
+		return false, nil
+	case <-ctx.Done():
+		return false, ctx.Err()
 	}
 }
 

@@ -8,10 +8,7 @@ import (
 // rowLock (the pessimistic lock) reads the stock with FOR UPDATE: who
 // comes later waits for the commit, and reads what is true. Everybody stands in
 // one queue, whose pace is that of one commit after another.
-type rowLock struct {
-	done
-	*World
-}
+type rowLock simple
 
 // Claim implements Attempt.
 func (a rowLock) Claim(ctx context.Context, user string) (out Outcome, err error) {

@@ -16,10 +16,7 @@ func newToken() string { return rand.Text() }
 // stockLock has one lock around the stock: all sales of it, by
 // whatever user on whatever node, are one queue of people who ask again and
 // again whether it is their turn.
-type stockLock struct {
-	done
-	*World
-}
+type stockLock simple
 
 // Claim implements Attempt.
 func (a stockLock) Claim(ctx context.Context, user string) (out Outcome, err error) {

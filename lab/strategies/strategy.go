@@ -125,6 +125,12 @@ func (s *Strategy) Open(ctx context.Context, w *World) (Attempt, error) {
 // Safe says whether it breaks nothing.
 func (s *Strategy) Safe() bool { return len(s.Breaks) == 0 }
 
+// simple is a strategy that needs nothing but its world.
+type simple struct {
+	done
+	*World
+}
+
 // done is a Finish with nothing to do.
 type done struct{}
 
