@@ -1,6 +1,7 @@
 package consumer
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -118,10 +119,7 @@ func runNATS(ctx context.Context, cfg *Config, at *place) (worked bool, err erro
 		return false, err
 	}
 	defer j.conn.Close()
-	prefix := strings.Trim(at.url.Path, "/")
-	if prefix == "" {
-		prefix = "dibs"
-	}
+	prefix := cmp.Or(strings.Trim(at.url.Path, "/"), "dibs")
 	main, err := j.Stream(ctx, at.stream)
 	if err != nil {
 		return false, fmt.Errorf("the stream %s: %w", at.stream, err)

@@ -42,9 +42,7 @@ func connect(at *place) (rueidis.Client, error) {
 		return nil, errAddress
 	}
 	opt.DisableCache, opt.DisableRetry = true, true
-	if opt.Dialer.Timeout == 0 {
-		opt.Dialer.Timeout = 5 * time.Second
-	}
+	opt.Dialer.Timeout = cmp.Or(opt.Dialer.Timeout, 5*time.Second)
 	c, err := rueidis.NewClient(opt)
 	if err != nil {
 		return nil, fmt.Errorf("consumer: %w", at.tidied(err))
