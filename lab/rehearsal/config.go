@@ -1,6 +1,7 @@
 package rehearsal
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"math"
@@ -122,49 +123,40 @@ const mostPorts = 28_000
 
 // WithDefaults returns the config with every zero field set.
 func (c Config) WithDefaults() Config {
-	set(&c.Scenario, ManyUsers)
-	set(&c.Kind, dibs.Sale)
-	set(&c.Through, HTTP)
+	c.Scenario = cmp.Or(c.Scenario, ManyUsers)
+	c.Kind = cmp.Or(c.Kind, dibs.Sale)
+	c.Through = cmp.Or(c.Through, HTTP)
 	users, requests := 2_000, 5_000
 	if c.Scenario == OneUser {
 		users, requests = 1, 10_000
 	}
-	set(&c.Users, users)
-	if c.Requests == 0 {
-		c.Requests = requests
-		if n := c.Rate * c.Duration.Seconds(); c.Duration > 0 && n > 0 {
-			c.Requests = int(min(math.Ceil(n), maxRequests+1))
-		}
+	c.Users = cmp.Or(c.Users, users)
+	if n := c.Rate * c.Duration.Seconds(); c.Duration > 0 && n > 0 {
+		requests = int(min(math.Ceil(n), maxRequests+1))
 	}
+	c.Requests = cmp.Or(c.Requests, requests)
 	concurrency := c.Requests
 	if c.Rate > 0 {
 		concurrency = min(concurrency, 1_000)
 	}
-	set(&c.Concurrency, min(concurrency, maxConcurrency))
+	c.Concurrency = cmp.Or(c.Concurrency, min(concurrency, maxConcurrency))
 	if c.Campaign == "" {
-		set(&c.Stock, 200)
-		set(&c.Limit, 1)
-		set(&c.Shards, 1)
+		c.Stock = cmp.Or(c.Stock, 200)
+		c.Limit = cmp.Or(c.Limit, 1)
+		c.Shards = cmp.Or(c.Shards, 1)
 	}
-	set(&c.Quantity, 1)
-	set(&c.AdminURL, c.URL)
+	c.Quantity = cmp.Or(c.Quantity, 1)
+	c.AdminURL = cmp.Or(c.AdminURL, c.URL)
 	switch {
 	case c.Repeats < 0 || c.NoKeys && c.Repeats == 0:
 		c.Repeats = 0
 	case c.Repeats == 0:
 		c.Repeats = 0.1
 	}
-	set(&c.Patience, time.Minute)
-	set(&c.Timeout, 30*time.Second)
-	set(&c.MaxTime, 5*time.Minute+c.Duration)
+	c.Patience = cmp.Or(c.Patience, time.Minute)
+	c.Timeout = cmp.Or(c.Timeout, 30*time.Second)
+	c.MaxTime = cmp.Or(c.MaxTime, 5*time.Minute+c.Duration)
 	return c
-}
-
-func set[T comparable](field *T, value T) {
-	var zero T
-	if *field == zero {
-		*field = value
-	}
 }
 
 // Validate lists every fault of a config, as given or with defaults. Its fields

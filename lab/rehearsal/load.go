@@ -3,13 +3,14 @@ package rehearsal
 import (
 	"context"
 	"errors"
-	"sync"
 	"sync/atomic"
 	"time"
 
 	"github.com/sethvargo/go-retry"
+	"golang.org/x/sync/errgroup"
 
 	"github.com/dibs-dev/dibs"
+	"github.com/dibs-dev/dibs/internal/wait"
 
 	"github.com/dibs-dev/dibs/api"
 )
@@ -60,46 +61,31 @@ func (l *load) wave(ctx context.Context, from, to, callers int) error {
 		next  atomic.Int64
 		start time.Time
 		gate  = make(chan struct{})
-		group sync.WaitGroup
-		fail  failure
 	)
 	next.Store(int64(from))
+	// After a failure no press is begun; those that are under way are answered.
+	group, going := errgroup.WithContext(ctx)
 	for range callers {
-		group.Go(func() {
+		group.Go(func() error {
 			<-gate
 			for {
 				i := int(next.Add(1)) - 1
-				if i >= to || fail.err() != nil {
-					return
+				if i >= to || going.Err() != nil {
+					return nil
 				}
 				intended := start.Add(l.plan.presses[i].at)
-				if !waitUntil(ctx, intended) {
-					return
+				if early := time.Until(intended); early > 0 && !wait.Sleep(ctx, early) {
+					return nil
 				}
-				fail.note(l.press(ctx, i, intended))
+				if err := l.press(ctx, i, intended); err != nil {
+					return err
+				}
 			}
 		})
 	}
 	start = time.Now()
 	close(gate)
-	group.Wait()
-	return errors.Join(fail.err(), ctx.Err())
-}
-
-// waitUntil reports false when ctx ended first.
-func waitUntil(ctx context.Context, at time.Time) bool {
-	wait := time.Until(at)
-	if wait <= 0 {
-		return ctx.Err() == nil
-	}
-	timer := time.NewTimer(wait)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return true
-	case <-ctx.Done():
-		return false
-	}
+	return errors.Join(group.Wait(), ctx.Err())
 }
 
 // press sends press i until it is answered, and counts it.
@@ -202,25 +188,8 @@ func (l *load) ask(ctx context.Context, req dibs.ClaimRequest) (answer, int) {
 // fits notes a granted claim that is not what was asked for.
 func (l *load) fits(req *dibs.ClaimRequest, c *api.ClaimView) {
 	if c.UserID != req.UserID || c.CampaignID != req.CampaignID || c.Quantity != req.Quantity {
-		l.tally.misfit("%s asked for %d of %s and was answered with claim %s of %s for %d of %s",
+		l.tally.misfits.add("%s asked for %d of %s and was answered with claim %s of %s for %d of %s",
 			"%s 请求 %d 件（活动 %s），得到的领取记录 %s 属于 %s，共 %d 件（活动 %s）",
 			req.UserID, req.Quantity, req.CampaignID, c.ID, c.UserID, c.Quantity, c.CampaignID)
 	}
-}
-
-// failure keeps the first error of many callers.
-// It is safe for concurrent use; later errors follow from the first one most times.
-type failure struct{ first atomic.Pointer[error] }
-
-func (f *failure) note(err error) {
-	if err != nil {
-		f.first.CompareAndSwap(nil, &err)
-	}
-}
-
-func (f *failure) err() error {
-	if p := f.first.Load(); p != nil {
-		return *p
-	}
-	return nil
 }

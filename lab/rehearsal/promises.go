@@ -259,7 +259,7 @@ func (e *evidence) repeated() Verdict {
 // answered: every press got an answer that a rush explains, and every yes was
 // what had been asked for.
 func (e *evidence) answered() Verdict {
-	faults := slices.Clone(e.tally.misfits)
+	faults := slices.Clone(e.tally.misfits.list)
 	counts := map[fate]int{}
 	for _, f := range e.tally.fates {
 		counts[f]++

@@ -98,7 +98,7 @@ func (h *rehearsal) begin(ctx context.Context) error {
 		h.sockets = &sockets{wire: w, timeout: h.cfg.Timeout, conns: make(map[string]*client.Conn, h.cfg.Users)}
 		h.server = h.sockets
 	}
-	if err := h.server.greet(ctx, h.run+"-0"); err != nil {
+	if err := w.greet(ctx, h.run+"-0"); err != nil {
 		if errors.Is(err, syscall.ECONNREFUSED) {
 			return fmt.Errorf("no server answers at %s: start one with dibs dev or dibs serve, or name another --url", h.url)
 		}
@@ -178,20 +178,20 @@ func (h *rehearsal) prepareCampaign(ctx context.Context) error {
 	if h.campaign == "" {
 		h.campaign = "rehearsal-" + h.run
 		now := time.Now().UTC()
-		err := h.server.createCampaign(ctx, dibs.CampaignSpec{
+		_, err := h.admin.Campaigns.Create(ctx, dibs.CampaignSpec{
 			ID: h.campaign, Kind: h.cfg.Kind, Title: "Rehearsal " + h.run,
 			StartsAt: now.Add(-time.Hour), EndsAt: now.Add(time.Hour + h.cfg.MaxTime),
 			Stock: h.stock(), Limit: &h.cfg.Limit, Shards: &h.cfg.Shards,
-		})
+		}, "")
 		if err != nil {
 			return h.asAdmin("making a campaign", err)
 		}
 		h.ours = true
-		if err := h.server.publish(ctx, h.campaign); err != nil {
+		if _, err := h.admin.Campaigns.Publish(ctx, h.campaign); err != nil {
 			return fmt.Errorf("publishing the campaign: %w", err)
 		}
 	} else {
-		c, err := h.server.campaign(ctx, h.campaign)
+		c, err := h.admin.Campaigns.Get(ctx, h.campaign)
 		if err != nil {
 			return h.asAdmin("reading the campaign "+h.campaign, err)
 		}

@@ -18,13 +18,8 @@ type server interface {
 	claim(ctx context.Context, req dibs.ClaimRequest) (answer, error)
 	// find returns a claim as its user sees it, nil when the server has none.
 	find(ctx context.Context, user, id string) (*api.ClaimView, error)
-	// greet checks that a user's token is accepted.
-	greet(ctx context.Context, user string) error
 
-	createCampaign(ctx context.Context, spec dibs.CampaignSpec) error
-	publish(ctx context.Context, id string) error
 	end(ctx context.Context, id string) error
-	campaign(ctx context.Context, id string) (api.CampaignView, error)
 	claims(ctx context.Context, campaign, cursor string) (api.ListView[api.ClaimView], error)
 	stats(ctx context.Context, campaign string) (api.StatsView, error)
 	verify(ctx context.Context, campaign string) (audit.Report, error)

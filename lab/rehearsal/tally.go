@@ -59,7 +59,7 @@ type tally struct {
 	fates  []fate
 	grants []grant
 	// misfits are granted claims that are not what was asked for.
-	misfits []dibs.Text
+	misfits collector
 	// lastError is an example of why attempts got no answer.
 	lastError error
 }
@@ -112,11 +112,8 @@ func (t *tally) record(i int, p press, a *answer, f fate, took time.Duration) er
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.fates[i] = f
+	t.keep(i, p, a, f)
 	t.outcomes[outcome]++
-	if f == yes {
-		t.grants = append(t.grants, grant{press: p, replayed: a.replayed, claim: a.claim})
-	}
 	if err := t.latency[f].RecordValue(min(max(took.Microseconds(), leastLatency), mostLatency)); err != nil {
 		return fmt.Errorf("recording a latency of %s: %w", took, err)
 	}
@@ -129,6 +126,11 @@ func (t *tally) settle(i int, p press, a *answer, f fate) {
 	t.saved.Add(1)
 	t.mu.Lock()
 	defer t.mu.Unlock()
+	t.keep(i, p, a, f)
+}
+
+// keep notes the fate of press i, and what it was granted. mu is held.
+func (t *tally) keep(i int, p press, a *answer, f fate) {
 	t.fates[i] = f
 	if f == yes {
 		t.grants = append(t.grants, grant{press: p, replayed: a.replayed, claim: a.claim})
@@ -161,13 +163,6 @@ func (t *tally) loseOne(err error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.lastError = err
-}
-
-// misfit notes a granted claim that is not what was asked for.
-func (t *tally) misfit(en, zh string, args ...any) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.misfits = append(t.misfits, dibs.Textf(en, zh, args...))
 }
 
 // live is the line of counts shown while the load goes on.

@@ -89,6 +89,7 @@ func (w *wire) find(ctx context.Context, user, id string) (*api.ClaimView, error
 	return &v, nil
 }
 
+// greet checks that a user's token is accepted.
 func (w *wire) greet(ctx context.Context, user string) error {
 	c, err := w.as(user)
 	if err != nil {
@@ -98,23 +99,9 @@ func (w *wire) greet(ctx context.Context, user string) error {
 	return err
 }
 
-func (w *wire) createCampaign(ctx context.Context, spec dibs.CampaignSpec) error {
-	_, err := w.admin.Campaigns.Create(ctx, spec, "")
-	return err
-}
-
-func (w *wire) publish(ctx context.Context, id string) error {
-	_, err := w.admin.Campaigns.Publish(ctx, id)
-	return err
-}
-
 func (w *wire) end(ctx context.Context, id string) error {
 	_, err := w.admin.Campaigns.End(ctx, id)
 	return err
-}
-
-func (w *wire) campaign(ctx context.Context, id string) (api.CampaignView, error) {
-	return w.admin.Campaigns.Get(ctx, id)
 }
 
 func (w *wire) claims(ctx context.Context, campaign, cursor string) (api.ListView[api.ClaimView], error) {
