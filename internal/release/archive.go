@@ -43,23 +43,26 @@ func sorted(files []file) []file {
 }
 
 // archive packs the files of a system: a zip for Windows, a tarball for others.
-func (r *release) archive(t target, files []file) (err error) {
+func (r *release) archive(t target, files []file) error {
 	ending, pack := ".tar.gz", tarball
 	if t.os == "windows" {
 		ending, pack = ".zip", zipped
 	}
-	out, err := os.Create(r.path(r.named(t.String() + ending)))
+	folder := strings.TrimSuffix(r.named(""), "_")
+	inside := slices.Clone(files)
+	for i := range inside {
+		inside[i].name = path.Join(folder, inside[i].name)
+	}
+	return r.create(t.String()+ending, func(out io.Writer) error { return pack(out, inside, r.at) })
+}
+
+// create writes a file of the release.
+func (r *release) create(ending string, write func(io.Writer) error) error {
+	out, err := os.Create(r.path(r.named(ending)))
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, out.Close()) }()
-	folder := strings.TrimSuffix(r.named(""), "_")
-	inside := make([]file, len(files))
-	for i, f := range files {
-		f.name = path.Join(folder, f.name)
-		inside[i] = f
-	}
-	return pack(out, inside, r.at)
+	return errors.Join(write(out), out.Close())
 }
 
 // tarball writes files as a compressed tar whose bytes depend on nothing but

@@ -5,9 +5,9 @@ import (
 	"crypto/sha256"
 	"encoding/json"
 	"encoding/pem"
-	"errors"
 	"fmt"
-	"os"
+	"io"
+	"slices"
 
 	"github.com/opencontainers/go-digest"
 	"github.com/opencontainers/image-spec/specs-go"
@@ -27,7 +27,7 @@ type platform struct{ arch, binary string }
 // specification, because the tools that build images need privileges, a daemon
 // or files of this machine, and none of that is needed to put one file into a
 // layer.
-func (r *release) image(platforms []platform) (err error) {
+func (r *release) image(platforms []platform) error {
 	var blobs blobs
 	index := ocispec.Index{Versioned: specs.Versioned{SchemaVersion: 2}, MediaType: ocispec.MediaTypeImageIndex}
 	for _, p := range platforms {
@@ -54,12 +54,7 @@ func (r *release) image(platforms []platform) (err error) {
 		return err
 	}
 	files := append(blobs.files, file{name: "index.json", body: top, mode: 0o644}, file{name: "oci-layout", body: layout, mode: 0o644})
-	out, err := os.Create(r.path(r.named("oci.tar")))
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, out.Close()) }()
-	return plainTar(out, files, r.at)
+	return r.create("oci.tar", func(out io.Writer) error { return plainTar(out, files, r.at) })
 }
 
 // manifest adds the image of one processor: a layer, its configuration, and the
@@ -139,11 +134,7 @@ type blobs struct{ files []file }
 // add adds a part, once.
 func (b *blobs) add(mediaType string, body []byte) ocispec.Descriptor {
 	name := fmt.Sprintf("blobs/sha256/%x", sha256.Sum256(body))
-	known := false
-	for _, f := range b.files {
-		known = known || f.name == name
-	}
-	if !known {
+	if !slices.ContainsFunc(b.files, func(f file) bool { return f.name == name }) {
 		b.files = append(b.files, file{name: name, body: body, mode: 0o644})
 	}
 	return ocispec.Descriptor{MediaType: mediaType, Digest: digest.FromBytes(body), Size: int64(len(body))}

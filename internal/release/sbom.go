@@ -2,9 +2,8 @@ package main
 
 import (
 	"debug/buildinfo"
-	"errors"
 	"fmt"
-	"os"
+	"io"
 	"runtime/debug"
 	"slices"
 
@@ -13,18 +12,15 @@ import (
 
 // sbom lists what is in a binary, as CycloneDX: the modules that the linker put
 // there, read from the binary itself, and the Go that compiled it.
-func (r *release) sbom(t target, binary string) (err error) {
+func (r *release) sbom(t target, binary string) error {
 	info, err := buildinfo.ReadFile(binary)
 	if err != nil {
 		return err
 	}
-	out, err := os.Create(r.path(r.named(t.String() + ".cdx.json")))
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, out.Close()) }()
-	encoder := cdx.NewBOMEncoder(out, cdx.BOMFileFormatJSON).SetPretty(true).SetEscapeHTML(false)
-	return encoder.EncodeVersion(r.list(t, info), cdx.SpecVersion1_6)
+	return r.create(t.String()+".cdx.json", func(out io.Writer) error {
+		encoder := cdx.NewBOMEncoder(out, cdx.BOMFileFormatJSON).SetPretty(true).SetEscapeHTML(false)
+		return encoder.EncodeVersion(r.list(t, info), cdx.SpecVersion1_6)
+	})
 }
 
 // list makes the list. It has no serial number, which would differ each time.
