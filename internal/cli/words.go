@@ -1,8 +1,8 @@
 package cli
 
 import (
+	"cmp"
 	"errors"
-	"fmt"
 	"regexp"
 	"slices"
 	"strconv"
@@ -83,11 +83,7 @@ func flagFault(cmd *cobra.Command, err error) error {
 	if errors.As(err, &unknown) {
 		var names []string
 		cmd.Flags().VisitAll(func(f *pflag.Flag) { names = append(names, f.Name) })
-		hint := Meant(unknown.GetSpecifiedName(), names, "--")
-		if hint == "" {
-			hint = fmt.Sprintf("; %s --help lists the flags", cmd.CommandPath())
-		}
-		return Usagef("%w%s", err, hint)
+		return Usagef("%w%s", err, cmp.Or(Meant(unknown.GetSpecifiedName(), names, "--"), "; "+cmd.CommandPath()+" --help lists the flags"))
 	}
 	var bad *pflag.InvalidValueError
 	if errors.As(err, &bad) {
@@ -115,16 +111,13 @@ var wanted = map[string]string{
 
 // unknownCommand names the verbs that a mistyped one may mean.
 func unknownCommand(cmd *cobra.Command, word string) error {
-	hint := fmt.Sprintf("; %s --help lists the commands", cmd.CommandPath())
 	var names []string
 	for _, sub := range cmd.Commands() {
 		if sub.IsAvailableCommand() {
 			names = append(names, sub.Name())
 		}
 	}
-	if meant := Meant(word, names, ""); meant != "" {
-		hint = meant
-	}
+	hint := cmp.Or(Meant(word, names, ""), "; "+cmd.CommandPath()+" --help lists the commands")
 	return Usagef("there is no command %q%s", strings.TrimPrefix(cmd.CommandPath()+" "+word, "dibs "), hint)
 }
 

@@ -136,12 +136,10 @@ var hasPasswords = map[string]bool{"engine": true, "ledger": true, "events": tru
 
 // hasPassword reports whether one of the addresses of a text has a secret in it.
 func hasPassword(text string) bool {
-	for _, address := range strings.Fields(text) {
-		if u, err := url.Parse(address); err == nil && logins.HasSecret(u) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(strings.Fields(text), func(address string) bool {
+		u, err := url.Parse(address)
+		return err == nil && logins.HasSecret(u)
+	})
 }
 
 // shownSetting is a setting as config show shows it.

@@ -2,6 +2,7 @@ package remote
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -228,11 +229,7 @@ func (s *session) apply(ctx context.Context, list []wanted, dryRun bool) error {
 			failed = fmt.Errorf("campaign %s: %w", a.w.ID, Explain(s.url, err))
 			break
 		}
-		done := strings.Join(a.done, ", ")
-		if done == "" {
-			done = "unchanged"
-		}
-		t.Add(a.w.ID, a.state, done)
+		t.Add(a.w.ID, a.state, cmp.Or(strings.Join(a.done, ", "), "unchanged"))
 		// Notes go to the error output, and are in the JSON too.
 		for _, note := range a.notes {
 			s.cmd.PrintErrf("note: campaign %s: %s\n", a.w.ID, note)

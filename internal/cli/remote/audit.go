@@ -60,7 +60,7 @@ before and after.`,
 	return cmd
 }
 
-// actsTable shows admin actions, a row for each.
+// actColumns show admin actions, a row for each.
 var actColumns = columnsOf(func(v *access.AdminActionView) []any {
 	status := strconv.Itoa(v.Status)
 	if v.Status == 0 {

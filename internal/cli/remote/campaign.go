@@ -146,9 +146,7 @@ func detailTable(d *campaignDetail) *cli.Table {
 	if v.ProductID != nil {
 		t.Field("product", *v.ProductID)
 	}
-	if v.Price != nil {
-		t.Field("price", amountText(v.Price))
-	}
+	t.Field("price", amountText(v.Price))
 	for _, tier := range v.Tiers {
 		t.Field("tier", fmt.Sprintf("from unit %d on %d %% of the price", tier.FromUnit, tier.Percent))
 	}

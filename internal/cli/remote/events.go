@@ -8,6 +8,7 @@ import (
 
 	"github.com/dibs-dev/dibs"
 	"github.com/dibs-dev/dibs/internal/cli"
+	"github.com/dibs-dev/dibs/internal/wait"
 
 	"github.com/dibs-dev/dibs/api"
 	"github.com/dibs-dev/dibs/events"
@@ -64,9 +65,7 @@ func (s *session) tail(ctx context.Context, after int64, once bool) error {
 			if once {
 				return nil
 			}
-			select {
-			case <-time.After(tailEvery):
-			case <-ctx.Done():
+			if !wait.Sleep(ctx, tailEvery) {
 				return nil
 			}
 		}

@@ -1,6 +1,7 @@
 package remote
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"regexp"
@@ -84,9 +85,7 @@ func parseMoney(flag, text, currency string) (a amount, err error) {
 	case own == "" && currency == "":
 		return wrong("must name its currency, such as 12.50CNY")
 	}
-	if a.Currency = own; own == "" {
-		a.Currency = currency
-	}
+	a.Currency = cmp.Or(own, currency)
 	digits, fraction := strings.ReplaceAll(form[2], ",", ""), form[3]
 	decimals := a.Decimals()
 	if a.bare = own == "" && fraction == "" && !strings.Contains(form[2], ","); a.bare {

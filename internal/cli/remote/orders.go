@@ -109,7 +109,7 @@ func (o *orderFlags) read(now time.Time) error {
 	return readMoments(now, momentFlag{"--since", o.since, &o.q.Since}, momentFlag{"--until", o.until, &o.q.Until})
 }
 
-// ordersTable shows claims, a row for each. Regular orders have no campaign, claims perhaps no
+// orderColumns show claims, a row for each. Regular orders have no campaign, claims perhaps no
 // product: a dash.
 var orderColumns = columnsOf(func(v *api.ClaimView) []any {
 	paid := ""

@@ -1,6 +1,7 @@
 package remote
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -59,12 +60,11 @@ func (o *packetFlags) read(cmd *cobra.Command) (spec dibs.RedPacketSpec, unread 
 			unread = append(unread, settings.Fault{Key: "--" + flag, Problem: problem})
 		}
 	}
-	spec.Total.Currency, spec.Split = o.currency, o.split
+	spec.Split = o.split
 	total, problem := readAmount(o.total, o.currency)
 	total.warn(cmd, "total", o.total)
-	if spec.Total = total.Money; spec.Total.Currency == "" {
-		spec.Total.Currency = o.currency
-	}
+	spec.Total = total.Money
+	spec.Total.Currency = cmp.Or(spec.Total.Currency, o.currency)
 	fault("total", problem)
 	spec.Count, problem = wholeNumber(o.count)
 	fault("count", problem)
@@ -215,9 +215,7 @@ LUCK how often it had the greatest one. The last line is all places together.`,
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			// A seed is shown, so that the numbers can be repeated; 0 stands for a random one.
-			if seed == 0 {
-				seed = rand.Uint64()
-			}
+			seed = cmp.Or(seed, rand.Uint64())
 			spec, unread := o.read(cmd)
 			f, err := redpacket.Measure(cmd.Context(), spec, rounds, seedBytes(seed))
 			// Measure refuses the fields and rounds itself; its faults join those of the texts.
