@@ -1,9 +1,6 @@
 package tidy
 
-import (
-	"slices"
-	"strings"
-)
+import "slices"
 
 // vague are names of packages that say nothing about what is in them.
 var vague = []string{"pkg", "util", "utils", "common", "helper", "helpers", "models", "misc", "shared", "base"}
@@ -12,8 +9,7 @@ var vague = []string{"pkg", "util", "utils", "common", "helper", "helpers", "mod
 // Test packages of the form name_test are judged by what they test.
 func checkPackageNames(t *tree, out *findings) {
 	for _, s := range t.sources {
-		name := strings.TrimSuffix(s.file.Name.Name, "_test")
-		if slices.Contains(vague, name) {
+		if name := packageName(s); slices.Contains(vague, name) {
 			out.add("package-name", s.path, t.line(s.file.Name.Pos()), "package %s: name it for what it holds", name)
 		}
 	}

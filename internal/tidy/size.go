@@ -2,7 +2,6 @@ package tidy
 
 import (
 	"go/ast"
-	"go/token"
 	"path"
 	"slices"
 	"strings"
@@ -33,12 +32,7 @@ func checkFileSize(t *tree, out *findings) {
 
 // It knows Go files only; other generated code is named *.min.*.
 func (t *tree) generated(p string) bool {
-	for _, s := range t.sources {
-		if s.path == p {
-			return ast.IsGenerated(s.file)
-		}
-	}
-	return false
+	return slices.ContainsFunc(t.sources, func(s *source) bool { return s.path == p && ast.IsGenerated(s.file) })
 }
 
 // checkFunctionSize reports functions above the ceiling, from the line of
@@ -50,25 +44,25 @@ func checkFunctionSize(t *tree, out *findings) {
 			continue
 		}
 		for _, d := range s.file.Decls {
-			if f, ok := d.(*ast.FuncDecl); ok {
-				t.measure(s, f.Name.Name, f.Pos(), f.End(), out)
-				continue
-			}
 			ast.Inspect(d, func(n ast.Node) bool {
-				lit, ok := n.(*ast.FuncLit)
-				if ok {
-					t.measure(s, "function literal", lit.Pos(), lit.End(), out)
+				switch n := n.(type) {
+				case *ast.FuncDecl:
+					t.measure(s, n.Name.Name, n, out)
+					return false
+				case *ast.FuncLit:
+					t.measure(s, "function literal", n, out)
+					return false
 				}
-				return !ok
+				return true
 			})
 		}
 	}
 }
 
 // The doc comment above a function does not count.
-func (t *tree) measure(s *source, name string, from, to token.Pos, out *findings) {
-	first := t.line(from)
-	if n := t.line(to) - first + 1; n > MaxFunctionLines {
+func (t *tree) measure(s *source, name string, function ast.Node, out *findings) {
+	first := t.line(function.Pos())
+	if n := t.line(function.End()) - first + 1; n > MaxFunctionLines {
 		out.add("function-size", s.path, first, "%s has %d lines, the ceiling is %d", name, n, MaxFunctionLines)
 	}
 }

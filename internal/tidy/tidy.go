@@ -7,6 +7,7 @@
 package tidy
 
 import (
+	"cmp"
 	"fmt"
 	"io/fs"
 	"slices"
@@ -57,13 +58,7 @@ func Check(fsys fs.FS) ([]Finding, error) {
 		rule(t, &out)
 	}
 	slices.SortFunc(out, func(a, b Finding) int {
-		if c := strings.Compare(a.File, b.File); c != 0 {
-			return c
-		}
-		if a.Line != b.Line {
-			return a.Line - b.Line
-		}
-		return strings.Compare(a.Text, b.Text)
+		return cmp.Or(strings.Compare(a.File, b.File), a.Line-b.Line, strings.Compare(a.Text, b.Text))
 	})
 	return out, nil
 }

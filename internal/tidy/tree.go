@@ -161,10 +161,9 @@ func (t *tree) read(p string) error {
 	if p == "go.mod" {
 		t.module = moduleOf(x)
 	}
-	if path.Ext(p) != ".go" {
-		return nil
+	if path.Ext(p) == ".go" {
+		t.parse(x)
 	}
-	t.parse(x)
 	return nil
 }
 

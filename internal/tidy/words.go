@@ -9,11 +9,13 @@ import (
 // The words below are put together from halves, or this file would break its
 // own rules.
 var (
-	// machinePaths are folders of the machine that somebody worked on.
-	machinePaths = []string{"/wo" + "rk/", "/ro" + "ot/"}
-	// hosts are package registries: which one serves a module is the business of
-	// whoever builds.
-	hosts = []string{"proxy.go" + "lang.org", "sum.go" + "lang.org", "registry.npm" + "js.org", "deb.deb" + "ian.org"}
+	// traces are those of the machine that somebody worked on: its folders, and package
+	// registries, since which one serves a module is the business of whoever builds.
+	traces = map[string]string{
+		"/wo" + "rk/": "a folder of one machine", "/ro" + "ot/": "a folder of one machine",
+		"proxy.go" + "lang.org": "a package registry", "sum.go" + "lang.org": "a package registry",
+		"registry.npm" + "js.org": "a package registry", "deb.deb" + "ian.org": "a package registry",
+	}
 	// unfinished marks work that was left for later, anywhere in a Go file.
 	unfinished = regexp.MustCompile(`(?i)\b(to` + `do|fix` + `me)\b`)
 	// excuses mark it in comments; in code and strings they may be honest words.
@@ -24,14 +26,9 @@ var (
 func checkPaths(t *tree, out *findings) {
 	for _, x := range t.texts {
 		for i, l := range x.lines() {
-			for _, p := range machinePaths {
-				if strings.Contains(l, p) {
-					out.add("machine-path", x.path, i+1, "names %s, a folder of one machine", p)
-				}
-			}
-			for _, h := range hosts {
-				if strings.Contains(l, h) {
-					out.add("machine-path", x.path, i+1, "names %s, a package registry", h)
+			for trace, what := range traces {
+				if strings.Contains(l, trace) {
+					out.add("machine-path", x.path, i+1, "names %s, %s", trace, what)
 				}
 			}
 		}
