@@ -236,14 +236,7 @@ func newOffer(d *dice) offerPlan {
 }
 
 // has reports whether a kind of fault happens.
-func (p *plan) has(fault string) bool {
-	for _, f := range p.faults {
-		if f == fault {
-			return true
-		}
-	}
-	return false
-}
+func (p *plan) has(fault string) bool { return slices.Contains(p.faults, fault) }
 
 // expires reports whether claims of the run have a time to be paid in.
 func (p *plan) expires() bool {

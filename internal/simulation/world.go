@@ -6,6 +6,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"github.com/dibs-dev/dibs/internal/wait"
 )
 
 // world is one run: nodes, servers, a database, and what goes wrong on the way between
@@ -130,16 +132,7 @@ func (w *world) current() *server {
 func (w *world) spend(d time.Duration) { <-time.After(d) }
 
 // idle waits; false when ctx ended first.
-func (w *world) idle(ctx context.Context, d time.Duration) bool {
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-t.C:
-		return true
-	case <-ctx.Done():
-		return false
-	}
-}
+func (w *world) idle(ctx context.Context, d time.Duration) bool { return wait.Sleep(ctx, d) }
 
 // after does something later, unless everything has been healed by then.
 func (w *world) after(d time.Duration, do func()) {
