@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -83,34 +84,27 @@ const FindShards = -1
 
 // WithDefaults returns the question with every zero field set.
 func (q Question) WithDefaults() Question {
-	set(&q.Presses, 1)
-	set(&q.Engine, Memory)
-	set(&q.Durability, dibs.LevelDurable)
+	q.Presses = cmp.Or(q.Presses, 1)
+	q.Engine = cmp.Or(q.Engine, Memory)
+	q.Durability = cmp.Or(q.Durability, dibs.LevelDurable)
 	if q.Engine == Memory {
-		set(&q.Nodes, 1)
-		set(&q.Ledger, SQLite)
+		q.Nodes = cmp.Or(q.Nodes, 1)
+		q.Ledger = cmp.Or(q.Ledger, SQLite)
 	}
-	set(&q.Ledger, MySQL)
+	q.Ledger = cmp.Or(q.Ledger, MySQL)
 	if q.Ledger == SQLite {
-		set(&q.Nodes, 1)
+		q.Nodes = cmp.Or(q.Nodes, 1)
 	}
-	set(&q.Cores, 4)
-	set(&q.Shards, 1)
-	set(&q.Target, time.Second)
-	set(&q.Link, 200*time.Microsecond)
-	set(&q.Seed, 1)
+	q.Cores = cmp.Or(q.Cores, 4)
+	q.Shards = cmp.Or(q.Shards, 1)
+	q.Target = cmp.Or(q.Target, time.Second)
+	q.Link = cmp.Or(q.Link, 200*time.Microsecond)
+	q.Seed = cmp.Or(q.Seed, 1)
 	if q.Over == 0 {
-		set(&q.Shape, AtOnce)
+		q.Shape = cmp.Or(q.Shape, AtOnce)
 	}
-	set(&q.Shape, Even)
+	q.Shape = cmp.Or(q.Shape, Even)
 	return q
-}
-
-func set[T comparable](field *T, value T) {
-	var zero T
-	if *field == zero {
-		*field = value
-	}
 }
 
 // Validate lists every fault of a question, as given or with defaults. Its fields

@@ -1,6 +1,9 @@
 package plan
 
-import "context"
+import (
+	"context"
+	"slices"
+)
 
 // run is one simulation: a question with all numbers fixed, from the first arrival
 // until the ledger has everything.
@@ -64,14 +67,7 @@ func (r *run) onRedis() {
 		s := &settler{run: r, node: r.nodes[i%len(r.nodes)]}
 		masters[i] = newMaster(r, i, s)
 		s.read = masters[i].cpu.work
-		s.rushed = func() bool {
-			for _, l := range lanes[i] {
-				if l.flying > 0 {
-					return true
-				}
-			}
-			return false
-		}
+		s.rushed = func() bool { return slices.ContainsFunc(lanes[i], func(l *lane) bool { return l.flying > 0 }) }
 	}
 	for _, n := range r.nodes {
 		own := make([]*lane, len(masters))

@@ -1,6 +1,7 @@
 package measure
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -51,11 +52,7 @@ const drainLook = 250 * time.Millisecond
 func (r rush) run(ctx context.Context, s *server) (*seen, error) {
 	x := &seen{rush: r}
 	var failed error
-	note := func(err error) {
-		if failed == nil {
-			failed = err
-		}
-	}
+	note := func(err error) { failed = cmp.Or(failed, err) }
 	ended := false
 	cfg := rehearsal.Config{
 		URL: s.url, AdminKey: s.adminKey, JWTSecret: s.secret, Users: r.requests, Requests: r.requests, Concurrency: r.wave, Stock: r.stock, Shards: r.shards,
