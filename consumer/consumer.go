@@ -1,6 +1,7 @@
 package consumer
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -84,24 +85,12 @@ type Config struct {
 }
 
 func (c Config) withDefaults() (Config, error) {
-	if c.MaxAttempts <= 0 {
-		c.MaxAttempts = 16
-	}
-	if c.Timeout <= 0 {
-		c.Timeout = 30 * time.Second
-	}
-	if c.Batch <= 0 {
-		c.Batch = 64
-	}
-	if c.Workers <= 0 {
-		c.Workers = 8
-	}
-	if c.Logger == nil {
-		c.Logger = slog.New(slog.DiscardHandler)
-	}
-	if c.Name == "" {
-		c.Name = fmt.Sprintf("consumer-%d", time.Now().UnixNano())
-	}
+	c.MaxAttempts = cmp.Or(max(c.MaxAttempts, 0), 16)
+	c.Timeout = cmp.Or(max(c.Timeout, 0), 30*time.Second)
+	c.Batch = cmp.Or(max(c.Batch, 0), 64)
+	c.Workers = cmp.Or(max(c.Workers, 0), 8)
+	c.Logger = cmp.Or(c.Logger, slog.New(slog.DiscardHandler))
+	c.Name = cmp.Or(c.Name, fmt.Sprintf("consumer-%d", time.Now().UnixNano()))
 	if c.Group == "" || c.Handle == nil {
 		return c, errors.New("consumer: Config.Group and Config.Handle are required")
 	}
