@@ -98,7 +98,7 @@ func fleetClaims(ctx context.Context, server *servers.Redis, fleet []*redisNode)
 	// Every node takes the campaign up before it is measured: its first claim loads the definition
 	// and the scripts. The users' numbers are negative, so they are none of the burst's.
 	for i, n := range fleet {
-		if _, err := n.rush(ctx, "c", 1, -1-i, 1, dibs.Granted); err != nil {
+		if _, err := n.rush(ctx, "c", 1, -1-i, 1); err != nil {
 			return r, err
 		}
 	}
@@ -109,7 +109,7 @@ func fleetClaims(ctx context.Context, server *servers.Redis, fleet []*redisNode)
 		for i, n := range fleet {
 			all.Go(func() error {
 				// scatter maps to 24 bits, so a base above them gives each node users of its own.
-				_, err := n.rush(ctx, "c", redisCallers/len(fleet), (i+1)<<24, burst/len(fleet), dibs.Granted)
+				_, err := n.rush(ctx, "c", redisCallers/len(fleet), (i+1)<<24, burst/len(fleet))
 				return err
 			})
 		}

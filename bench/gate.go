@@ -51,10 +51,7 @@ func gateHandler(ctx context.Context, kind string) (*benchNode, http.Handler, er
 	if err != nil {
 		return nil, nil, err
 	}
-	if err := n.campaign(ctx, "refused", 1, 1); err != nil {
-		return n, nil, err
-	}
-	if _, err := n.rush(ctx, "refused", 1, 0, 1, dibs.Granted); err != nil {
+	if err := n.soldOut(ctx, "refused", 1, 1); err != nil {
 		return n, nil, err
 	}
 	// The server without a gate accepts development tokens, and the others refuse them: a handler

@@ -6,8 +6,6 @@ import (
 	"slices"
 	"time"
 
-	"github.com/dibs-dev/dibs"
-
 	"github.com/dibs-dev/dibs/node"
 )
 
@@ -61,7 +59,7 @@ func grants(ctx context.Context, o *options) error {
 	first := 0
 	for range o.rounds {
 		before := n.Service.Observe().Settled
-		took, err := n.rush(ctx, "c", o.callers, first, o.claims, dibs.Granted)
+		took, err := n.rush(ctx, "c", o.callers, first, o.claims)
 		if err != nil {
 			return err
 		}
@@ -106,10 +104,7 @@ func refusals(ctx context.Context, o *options) error {
 		return err
 	}
 	defer n.discard()
-	if err := n.campaign(ctx, "c", 10_000, 1); err != nil {
-		return err
-	}
-	if _, err := n.rush(ctx, "c", o.callers, 0, 10_000, dibs.Granted); err != nil {
+	if err := n.soldOut(ctx, "c", o.callers, 10_000); err != nil {
 		return err
 	}
 	// A refusal takes some hundred nanoseconds: so many take seconds, beside which the start of the
@@ -155,7 +150,7 @@ func flat(ctx context.Context, o *options) error {
 	if err := many.campaign(ctx, "many", 1_000_000_000, 1); err != nil {
 		return err
 	}
-	if _, err := many.rush(ctx, "many", o.callers, 0, o.holders, dibs.Granted); err != nil {
+	if _, err := many.rush(ctx, "many", o.callers, 0, o.holders); err != nil {
 		return err
 	}
 	// Else the first round would settle, and count, what the filling left unsettled.
@@ -172,7 +167,7 @@ func flat(ctx context.Context, o *options) error {
 		if err := few.campaign(ctx, id, 1_000_000_000, 1); err != nil {
 			return err
 		}
-		if _, err := few.rush(ctx, id, o.callers, 0, 10_000, dibs.Granted); err != nil {
+		if _, err := few.rush(ctx, id, o.callers, 0, 10_000); err != nil {
 			return err
 		}
 		for _, m := range []struct {
@@ -185,7 +180,7 @@ func flat(ctx context.Context, o *options) error {
 			}
 			// All threads of the process: the callers' part is the same for both sizes.
 			cpu := cpuTime()
-			if _, err := m.n.rush(ctx, m.id, o.callers, (i+1)<<24, claims, dibs.Granted); err != nil {
+			if _, err := m.n.rush(ctx, m.id, o.callers, (i+1)<<24, claims); err != nil {
 				return err
 			}
 			if _, err := m.n.settleRate(ctx); err != nil {

@@ -77,7 +77,7 @@ func (n *benchNode) fill(ctx context.Context, o *options, redis []*servers.Redis
 	grown, err := rise(ctx, held(redis), func() error {
 		for part := range holderParts {
 			spent, err := rise(ctx, spentBy(redis...), func() error {
-				if _, err := n.rush(ctx, "c", o.callers, part<<24, claims, dibs.Granted); err != nil {
+				if _, err := n.rush(ctx, "c", o.callers, part<<24, claims); err != nil {
 					return err
 				}
 				began := time.Now()

@@ -138,10 +138,7 @@ func dibsServing(ctx context.Context, kind string) (s serving, err error) {
 	if err = n.campaign(ctx, "granted", 1_000_000_000, 1); err != nil {
 		return s, err
 	}
-	if err = n.campaign(ctx, "refused", 1, 1); err != nil {
-		return s, err
-	}
-	if _, err = n.rush(ctx, "refused", 1, 0, 1, dibs.Granted); err != nil {
+	if err = n.soldOut(ctx, "refused", 1, 1); err != nil {
 		return s, err
 	}
 	s.settled, s.discard = func() error { _, err := n.settleRate(ctx); return err }, n.discard

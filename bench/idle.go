@@ -65,7 +65,7 @@ func idle(ctx context.Context, _ *options) (err error) {
 			return err
 		}
 		for u, n := range fleet {
-			if _, err := n.rush(ctx, id, 1, u, 1, dibs.Granted); err != nil {
+			if _, err := n.rush(ctx, id, 1, u, 1); err != nil {
 				return err
 			}
 		}

@@ -55,6 +55,15 @@ func (n *benchNode) campaign(ctx context.Context, id string, units, limit int64)
 	return err
 }
 
+// soldOut publishes a sale and has as many users as there are units take them.
+func (n *benchNode) soldOut(ctx context.Context, id string, callers, units int) error {
+	if err := n.campaign(ctx, id, int64(units), 1); err != nil {
+		return err
+	}
+	_, err := n.rush(ctx, id, callers, 0, units)
+	return err
+}
+
 // published makes and publishes a campaign that is open now: a sale, where spec does not say another kind.
 func published(ctx context.Context, s *node.Service, spec dibs.CampaignSpec) (*dibs.Campaign, error) {
 	now := time.Now()
@@ -77,9 +86,9 @@ func claim(ctx context.Context, s *node.Service, campaign, user, key string, wan
 
 // rush lets callers claim one unit each, one claim at a time for each caller, until so many claims
 // are made, and returns how long that took. The users are u with first plus a scattered number of
-// 24 bits, each once. Each answer must be want: a claim that is refused costs less than a grant,
-// and one wrong answer fails the round.
-func (n *benchNode) rush(ctx context.Context, id string, callers, first, claims int, want dibs.Reason) (time.Duration, error) {
+// 24 bits, each once. Each answer must be a grant: a claim that is refused costs less, and one wrong
+// answer fails the round.
+func (n *benchNode) rush(ctx context.Context, id string, callers, first, claims int) (time.Duration, error) {
 	// Else this round would collect the garbage of an earlier one.
 	runtime.GC()
 	started := time.Now()
@@ -88,7 +97,7 @@ func (n *benchNode) rush(ctx context.Context, id string, callers, first, claims 
 		if i%1024 == 0 && ctx.Err() != nil {
 			return ctx.Err()
 		}
-		return claim(own, n.Service, id, "u"+strconv.Itoa(first+scatter(i)), "", want)
+		return claim(own, n.Service, id, "u"+strconv.Itoa(first+scatter(i)), "", dibs.Granted)
 	})
 	return time.Since(started), err
 }

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"net"
-	"os"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -169,15 +168,11 @@ func openCuttable(ctx context.Context, p *persistence) (n *redisNode, disk *serv
 // startReplica starts a server that follows another one, and returns when it has
 // confirmed all of it.
 func startReplica(ctx context.Context, dir string, master *servers.Redis) (*servers.Redis, error) {
-	dir = filepath.Join(dir, "replica")
-	if err := os.Mkdir(dir, 0o750); err != nil {
-		return nil, err
-	}
 	host, port, err := net.SplitHostPort(master.Addr())
 	if err != nil {
 		return nil, err
 	}
-	replica, err := servers.StartRedis(dir, servers.RedisAlways...)
+	replica, err := servers.StartRedis(filepath.Join(dir, "replica"), servers.RedisAlways...)
 	if err != nil {
 		return nil, err
 	}

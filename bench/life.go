@@ -159,7 +159,7 @@ const (
 )
 
 // lateness grants claims at a steady rate, lets all of them expire a second after their grant, and
-// returns how long after its deadline a claim was released, by the times that the ledger has. The
+// notes how long after its deadline a claim was released, by the times that the ledger has. The
 // callers fall behind the rate on a slow machine; each claim's deadline follows its own grant, so
 // the figure stays true, at a lower rate than the table says.
 // It runs before anything else is sold, so that the expiry at once does not delay it.

@@ -240,11 +240,8 @@ func redisRefusals(ctx context.Context, o *options) error {
 		return err
 	}
 	defer n.discard()
-	if err := n.campaign(ctx, "c", 10_000, 1); err != nil {
-		return err
-	}
 	// Sold out by real grants, so that the filter of holders has the size that it has after a sale.
-	if _, err := n.rush(ctx, "c", redisCallers, 0, 10_000, dibs.Granted); err != nil {
+	if err := n.soldOut(ctx, "c", redisCallers, 10_000); err != nil {
 		return err
 	}
 	fmt.Printf("\n")
