@@ -195,8 +195,8 @@ func (r *ClaimRequest) Unlooked(err error) error {
 // Unsure is an error after something that may have had an effect, or did: that the
 // step which failed had none does not say that nothing happened.
 func Unsure(err error) error {
-	var e *Error
-	if !errors.As(err, &e) || e.Effect != EffectNone {
+	e, ok := errors.AsType[*Error](err)
+	if !ok || e.Effect != EffectNone {
 		return err
 	}
 	other := *e
@@ -212,10 +212,9 @@ func KeyHash(key string) uint64 {
 	return max(hash64(key), 1)
 }
 
-// AsUnavailable makes an *Error of any error; one that is already stays.
+// AsUnavailable makes an *Error of any error; one that is already stays, and so does nil.
 func AsUnavailable(err error, effect Effect) error {
-	var e *Error
-	if errors.As(err, &e) {
+	if _, is := errors.AsType[*Error](err); is || err == nil {
 		return err
 	}
 	return Unavail(effect, err)

@@ -1,6 +1,7 @@
 package dibs
 
 import (
+	"cmp"
 	"crypto/rand"
 	"fmt"
 	"math"
@@ -59,11 +60,7 @@ const MaxListedFaults = 20
 
 // codesFaults checks a request for generated codes.
 func codesFaults(s *CodesSpec) []Fault {
-	var fs []Fault
-	if s.Count < 1 || s.Count > MaxItems {
-		fs = append(fs, Fault{"/stock/codes/count", Textf("must be from 1 to %d", "必须在 1 到 %d 之间", MaxItems)})
-	}
-	return append(fs, patternFaults(s.Pattern, s.Count)...)
+	return append(within("/stock/codes/count", s.Count, 1, MaxItems), patternFaults(s.Pattern, s.Count)...)
 }
 
 func patternFaults(pattern string, count int64) []Fault {
@@ -77,11 +74,9 @@ func patternFaults(pattern string, count int64) []Fault {
 	if len(pattern) > MaxItemLen {
 		return []Fault{{field, Textf("must be at most %d characters", "最多 %d 个字符", MaxItemLen)}}
 	}
-	if !patternAllows(pattern, count) {
-		return []Fault{{field, Textf("must have at least %d X, the last of them the check character, or %d codes could be guessed",
-			"至少需要 %d 个 X（最后一个为校验字符），否则 %d 个码可被猜中", patternNeeds(count), count)}}
-	}
-	return nil
+	return unless(patternAllows(pattern, count), field,
+		Textf("must have at least %d X, the last of them the check character, or %d codes could be guessed",
+			"至少需要 %d 个 X（最后一个为校验字符），否则 %d 个码可被猜中", patternNeeds(count), count))
 }
 
 // patternAllows reports whether a pattern has guessMargin times as many codes as count.
@@ -107,9 +102,7 @@ func patternNeeds(count int64) int {
 // others. A mistyped character never passes, nor do two that changed places with
 // their neighbours. It does not say that there is such a code.
 func ValidCode(pattern, code string) bool {
-	if pattern == "" {
-		pattern = defaultPattern
-	}
+	pattern = cmp.Or(pattern, defaultPattern)
 	if len(code) != len(pattern) {
 		return false
 	}

@@ -3,6 +3,7 @@ package dibs
 import (
 	"context"
 	"net/url"
+	"slices"
 	"time"
 )
 
@@ -37,14 +38,9 @@ func (g *GateSpec) FollowersOf() string {
 	return g.Audience.FollowersOf
 }
 
-// empty reports whether the gate is open to everybody.
-func (g *GateSpec) empty() bool {
-	return len(g.Limits) == 0 && g.Audience == nil && g.Room == nil && g.Ticket == nil
-}
-
 // orNil is nil for a gate that is open to everybody.
 func (g *GateSpec) orNil() *GateSpec {
-	if g == nil || g.empty() {
+	if g == nil || len(g.Limits) == 0 && g.Audience == nil && g.Room == nil && g.Ticket == nil {
 		return nil
 	}
 	return g
@@ -96,13 +92,7 @@ func (a *AudienceSpec) faults(field string) []Fault {
 	if (a.List == "") == (a.FollowersOf == "") {
 		return []Fault{{field, Text{"must have exactly one of list, followers_of", "必须且只能有 list、followers_of 之一"}}}
 	}
-	if a.List != "" && !IsID(a.List) {
-		return []Fault{{field + "/list", BadID}}
-	}
-	if a.FollowersOf != "" && !IsID(a.FollowersOf) {
-		return []Fault{{field + "/followers_of", BadID}}
-	}
-	return nil
+	return append(zeroOrID(field+"/list", a.List), zeroOrID(field+"/followers_of", a.FollowersOf)...)
 }
 
 // TicketSpec makes a claim carry a ticket, which is handed out from the opening
@@ -128,18 +118,15 @@ const (
 
 // faults lists what is wrong with a campaign's tickets.
 func (t *TicketSpec) faults(field string) []Fault {
-	var fs []Fault
-	if d := t.Lifetime.Std(); d < time.Second || d > maxTicketLifetime {
-		fs = append(fs, Fault{field + "/lifetime", Textf("must be from 1s to %s", "必须在 1s 到 %s 之间", maxTicketLifetime)})
-	}
-	if t.WorkBits < 0 || t.WorkBits > maxWorkBits {
-		fs = append(fs, Fault{field + "/work_bits", Textf("must be from 0 to %d", "必须在 0 到 %d 之间", maxWorkBits)})
-	}
-	if t.HumanCheck != "" {
-		u, err := url.Parse(t.HumanCheck)
-		if err != nil || u.Host == "" || u.Scheme != "https" && u.Scheme != "http" || len(t.HumanCheck) > 2048 {
-			fs = append(fs, Fault{field + "/human_check", Text{"must be the address of a page, such as https://check.example/", "必须是页面地址，例如 https://check.example/"}})
-		}
-	}
-	return fs
+	return slices.Concat(
+		within(field+"/lifetime", t.Lifetime.Std(), time.Second, maxTicketLifetime),
+		within(field+"/work_bits", t.WorkBits, 0, maxWorkBits),
+		unless(t.HumanCheck == "" || isPage(t.HumanCheck), field+"/human_check",
+			Text{"must be the address of a page, such as https://check.example/", "必须是页面地址，例如 https://check.example/"}),
+	)
+}
+
+func isPage(address string) bool {
+	u, err := url.Parse(address)
+	return err == nil && u.Host != "" && (u.Scheme == "https" || u.Scheme == "http") && len(address) <= 2048
 }

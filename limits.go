@@ -1,7 +1,9 @@
 package dibs
 
 import (
+	"cmp"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -40,39 +42,29 @@ const (
 
 // WithDefaults returns the limit with every zero field set.
 func (l LimitSpec) WithDefaults() LimitSpec {
-	if l.Bucket == "" {
-		l.Bucket = LimitToken
-	}
-	if l.Every == 0 {
-		l.Every = Duration(time.Second)
-	}
-	if l.Burst == 0 {
-		l.Burst = l.Rate
-	}
-	if l.MaxWait == 0 && l.Bucket == LimitLeaky {
-		l.MaxWait = Duration(time.Second)
+	l.Bucket = cmp.Or(l.Bucket, LimitToken)
+	l.Every = cmp.Or(l.Every, Duration(time.Second))
+	l.Burst = cmp.Or(l.Burst, l.Rate)
+	if l.Bucket == LimitLeaky {
+		l.MaxWait = cmp.Or(l.MaxWait, Duration(time.Second))
 	}
 	return l
 }
 
 // Faults lists what is wrong with a limit; field is where it stands.
 func (l *LimitSpec) Faults(field string) []Fault {
-	var fs []Fault
-	bad := func(member string, ok bool, problem Text) {
-		if !ok {
-			fs = append(fs, Fault{field + member, problem})
-		}
-	}
-	d := l.WithDefaults()
-	bad("/bucket", d.Bucket == LimitToken || d.Bucket == LimitLeaky, Text{"must be token or leaky", "必须是 token 或 leaky"})
-	bad("/rate", l.Rate >= 1 && l.Rate <= maxLimitRate, Textf("must be from 1 to %d: pause the campaign to let nobody claim", "必须在 1 到 %d 之间；如需禁止领取请暂停活动", maxLimitRate))
-	every := time.Duration(d.Every)
-	bad("/every", every >= time.Millisecond && every <= maxLimitEvery, Textf("must be from 1ms to %s", "必须在 1ms 到 %s 之间", maxLimitEvery))
-	bad("/burst", l.Burst >= 0 && l.Burst <= maxLimitRate, Textf("must be from 1 to %d", "必须在 1 到 %d 之间", maxLimitRate))
-	wait := time.Duration(l.MaxWait)
-	bad("/max_wait", wait >= 0 && wait <= maxLimitWait, Textf("must be from 1ms to %s", "必须在 1ms 到 %s 之间", maxLimitWait))
-	bad("/max_wait", wait == 0 || d.Bucket == LimitLeaky, Text{"is for leaky buckets: nobody waits in a token bucket", "仅用于 leaky 桶"})
-	return fs
+	d, wait := l.WithDefaults(), time.Duration(l.MaxWait)
+	return slices.Concat(
+		unless(d.Bucket == LimitToken || d.Bucket == LimitLeaky, field+"/bucket", Text{"must be token or leaky", "必须是 token 或 leaky"}),
+		unless(l.Rate >= 1 && l.Rate <= maxLimitRate, field+"/rate",
+			Textf("must be from 1 to %d: pause the campaign to let nobody claim", "必须在 1 到 %d 之间；如需禁止领取请暂停活动", maxLimitRate)),
+		within(field+"/every", d.Every.Std(), time.Millisecond, maxLimitEvery),
+		zeroOrWithin(field+"/burst", l.Burst, 1, maxLimitRate),
+		unless(wait >= 0 && wait <= maxLimitWait, field+"/max_wait",
+			Textf("must be from 1ms to %s", "必须在 1ms 到 %s 之间", maxLimitWait)),
+		unless(wait == 0 || d.Bucket == LimitLeaky, field+"/max_wait",
+			Text{"is for leaky buckets: nobody waits in a token bucket", "仅用于 leaky 桶"}),
+	)
 }
 
 // limitPers are what a campaign's limit may be per.
@@ -86,9 +78,8 @@ func limitFaults(field string, limits []LimitSpec) []Fault {
 	var fs []Fault
 	for i := range limits {
 		at := field + "/" + strconv.Itoa(i)
-		if !limitPers[limits[i].Per] {
-			fs = append(fs, Fault{at + "/per", Text{"must be user, address, device or campaign", "必须是 user、address、device 或 campaign"}})
-		}
+		fs = append(fs, unless(limitPers[limits[i].Per], at+"/per",
+			Text{"must be user, address, device or campaign", "必须是 user、address、device 或 campaign"})...)
 		fs = append(fs, limits[i].Faults(at)...)
 	}
 	return fs

@@ -2,6 +2,8 @@ package dibs
 
 import (
 	"fmt"
+	"slices"
+	"strings"
 )
 
 // MaxMinor bounds every amount: above 2^53 a double no longer holds each
@@ -46,26 +48,11 @@ func (m Money) Digits() string {
 
 // Faults reports what is wrong with m, found at the JSON pointer field.
 func (m Money) Faults(field string) []Fault {
-	var fs []Fault
-	if m.Amount < 0 || m.Amount >= MaxMinor {
-		fs = append(fs, Fault{field + "/amount", Textf("must be from 0 to %d", "必须在 0 到 %d 之间", MaxMinor-1)})
-	}
-	if !isCurrency(m.Currency) {
-		fs = append(fs, Fault{field + "/currency", badCurrency})
-	}
-	return fs
+	return slices.Concat(within(field+"/amount", m.Amount, 0, MaxMinor-1), unless(isCurrency(m.Currency), field+"/currency", badCurrency))
 }
 
 var badCurrency = Text{"must be three capital letters, such as CNY", "必须是三个大写字母，例如 CNY"}
 
 func isCurrency(s string) bool {
-	if len(s) != 3 {
-		return false
-	}
-	for i := range len(s) {
-		if s[i] < 'A' || s[i] > 'Z' {
-			return false
-		}
-	}
-	return true
+	return len(s) == 3 && !strings.ContainsFunc(s, func(r rune) bool { return r < 'A' || r > 'Z' })
 }

@@ -1,6 +1,7 @@
 package dibs
 
 import (
+	"slices"
 	"time"
 )
 
@@ -24,32 +25,19 @@ type OrderQuery struct {
 
 // Faults lists what is wrong with the query.
 func (q *OrderQuery) Faults() []Fault {
-	var fs []Fault
-	for _, id := range []struct{ field, value string }{
-		{"/user_id", q.UserID}, {"/campaign_id", q.CampaignID}, {"/product_id", q.ProductID},
-	} {
-		if id.value != "" && !IsID(id.value) {
-			fs = append(fs, Fault{id.field, BadID})
-		}
-	}
-	if q.OrderType != 0 && q.OrderType != RegularOrder && q.OrderType != FlashOrder {
-		fs = append(fs, Fault{"/order_type", Text{"must be 1 or 2", "必须是 1 或 2"}})
-	}
-	fs = append(fs, TextFault("/payment_ref", q.PaymentRef, false, MaxRefLen)...)
-	fs = append(fs, TextFault("/reference", q.Reference, false, maxReferenceLen)...)
-	if q.Code != "" && !IsItem(q.Code) {
-		fs = append(fs, Fault{"/code", BadItem})
-	}
-	for _, at := range []struct {
-		field string
-		t     time.Time
-	}{{"/since", q.Since}, {"/until", q.Until}} {
-		if y := at.t.Year(); !at.t.IsZero() && (y < 1970 || y > 9999) {
-			fs = append(fs, Fault{at.field, Text{"must be a time from 1970 to 9999", "必须是 1970 到 9999 年之间的时间"}})
-		}
-	}
-	if len(fs) == 0 && !q.Since.IsZero() && !q.Until.IsZero() && !q.Since.Before(q.Until) {
-		fs = append(fs, Fault{"/until", Text{"must be after since", "必须晚于 since"}})
+	inYears := func(t time.Time) bool { return t.IsZero() || t.Year() >= 1970 && t.Year() <= 9999 }
+	years := Text{"must be a time from 1970 to 9999", "必须是 1970 到 9999 年之间的时间"}
+	fs := slices.Concat(
+		zeroOrID("/user_id", q.UserID), zeroOrID("/campaign_id", q.CampaignID), zeroOrID("/product_id", q.ProductID),
+		unless(q.OrderType == 0 || q.OrderType == RegularOrder || q.OrderType == FlashOrder,
+			"/order_type", Text{"must be 1 or 2", "必须是 1 或 2"}),
+		TextFault("/payment_ref", q.PaymentRef, false, MaxRefLen),
+		TextFault("/reference", q.Reference, false, maxReferenceLen),
+		unless(q.Code == "" || IsItem(q.Code), "/code", BadItem),
+		unless(inYears(q.Since), "/since", years), unless(inYears(q.Until), "/until", years),
+	)
+	if len(fs) == 0 && !q.Since.IsZero() && !q.Until.IsZero() {
+		return unless(q.Since.Before(q.Until), "/until", Text{"must be after since", "必须晚于 since"})
 	}
 	return fs
 }

@@ -1,6 +1,10 @@
 package dibs
 
-import "time"
+import (
+	"cmp"
+	"slices"
+	"time"
+)
 
 // Product is what is sold or given.
 type Product struct {
@@ -45,21 +49,11 @@ type ProductSpec struct {
 // Product turns the spec into a product, or lists every fault.
 func (s *ProductSpec) Product(now time.Time) (*Product, error) {
 	p := &Product{
-		ID: s.ID, Name: s.Name, Thumbnail: s.Thumbnail, Price: s.Price, Description: s.Description,
-		Comment: s.Comment, Status: OnSale, Stock: s.Stock, StockLeft: s.Stock, LatePayment: Reclaim, Version: 1, CreatedAt: Ms(now), UpdatedAt: Ms(now),
+		ID: cmp.Or(s.ID, NewID("p-")), Name: s.Name, Thumbnail: s.Thumbnail, Price: s.Price, Description: s.Description,
+		Comment: s.Comment, Status: cmp.Or(s.Status, OnSale), Stock: s.Stock, StockLeft: s.Stock,
+		LatePayment: cmp.Or(s.LatePayment, Reclaim), Version: 1, CreatedAt: Ms(now), UpdatedAt: Ms(now),
 	}
-	if p.ID == "" {
-		p.ID = NewID("p-")
-	}
-	if s.PayWithin != nil {
-		p.PayWithin = s.PayWithin.Std()
-	}
-	if s.Status != "" {
-		p.Status = s.Status
-	}
-	if s.LatePayment != "" {
-		p.LatePayment = s.LatePayment
-	}
+	setDuration(&p.PayWithin, s.PayWithin)
 	if fs := p.Faults(); len(fs) > 0 {
 		return nil, Invalid(fs...)
 	}
@@ -68,30 +62,31 @@ func (s *ProductSpec) Product(now time.Time) (*Product, error) {
 
 // Faults lists what is wrong with a product.
 func (p *Product) Faults() []Fault {
-	var fs []Fault
-	if !IsID(p.ID) {
-		fs = append(fs, Fault{"/id", BadID})
+	return slices.Concat(
+		unless(IsID(p.ID), "/id", BadID),
+		TextFault("/name", p.Name, true, MaxTitleLen),
+		TextFault("/thumbnail", p.Thumbnail, false, 2048),
+		proseFault("/description", p.Description, false, 10_000),
+		proseFault("/comment", p.Comment, false, MaxCommentLen),
+		priceFaults(p.Price),
+		within("/stock", p.Stock, 0, MaxStock),
+		unless(p.Status == OnSale || p.Status == OffSale, "/status", Text{"must be on_sale or off_sale", "必须是 on_sale 或 off_sale"}),
+		zeroOrWithin("/pay_within", p.PayWithin, time.Second, MaxPayWithin),
+		lateFaults(p.LatePayment),
+	)
+}
+
+// priceFaults and lateFaults check what products and campaigns share.
+func priceFaults(price *Money) []Fault {
+	if price == nil {
+		return nil
 	}
-	fs = append(fs, TextFault("/name", p.Name, true, MaxTitleLen)...)
-	fs = append(fs, TextFault("/thumbnail", p.Thumbnail, false, 2048)...)
-	fs = append(fs, proseFault("/description", p.Description, false, 10_000)...)
-	fs = append(fs, proseFault("/comment", p.Comment, false, MaxCommentLen)...)
-	if p.Price != nil {
-		fs = append(fs, p.Price.Faults("/price")...)
-	}
-	if p.Stock < 0 || p.Stock > MaxStock {
-		fs = append(fs, Fault{"/stock", Textf("must be from 0 to %d", "必须在 0 到 %d 之间", MaxStock)})
-	}
-	if p.Status != OnSale && p.Status != OffSale {
-		fs = append(fs, Fault{"/status", Text{"must be on_sale or off_sale", "必须是 on_sale 或 off_sale"}})
-	}
-	if p.PayWithin != 0 && (p.PayWithin < time.Second || p.PayWithin > MaxPayWithin) {
-		fs = append(fs, Fault{"/pay_within", Textf("must be from 1s to %s", "必须在 1s 到 %s 之间", MaxPayWithin)})
-	}
-	if p.LatePayment != Reclaim && p.LatePayment != RefundDue {
-		fs = append(fs, Fault{"/late_payment", Text{"must be reclaim or refund_due", "必须是 reclaim 或 refund_due"}})
-	}
-	return fs
+	return price.Faults("/price")
+}
+
+func lateFaults(p LatePayment) []Fault {
+	return unless(p == Reclaim || p == RefundDue, "/late_payment",
+		Text{"must be reclaim or refund_due", "必须是 reclaim 或 refund_due"})
 }
 
 // ProductPatch changes a product. Nil fields stay.
@@ -136,12 +131,8 @@ func (p *ProductPatch) Apply(to *Product) {
 	Set(&to.Status, p.Status)
 	Set(&to.Stock, p.Stock)
 	Set(&to.LatePayment, p.LatePayment)
-	if p.PayWithin != nil {
-		to.PayWithin = p.PayWithin.Std()
-	}
-	if p.Price != nil {
-		to.Price = p.Price
-	}
+	setDuration(&to.PayWithin, p.PayWithin)
+	to.Price = cmp.Or(p.Price, to.Price)
 	setNulls(to, p.null, clearProduct)
 }
 

@@ -1,6 +1,7 @@
 package dibs
 
 import (
+	"cmp"
 	"regexp"
 	"strconv"
 	"strings"
@@ -99,9 +100,7 @@ func simplestNumber(word string) string {
 		return word
 	}
 	whole := strings.TrimLeft(strings.NewReplacer(",", "", "_", "", "'", "").Replace(parts[2]), "0")
-	if whole == "" {
-		whole = "0"
-	}
+	whole = cmp.Or(whole, "0")
 	if decimals := strings.TrimRight(parts[3], "0"); decimals != "" {
 		whole += "." + decimals
 	}

@@ -1,7 +1,9 @@
 package dibs
 
 import (
+	"cmp"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -45,12 +47,7 @@ type RedPacketSpec struct {
 
 // WithDefaults returns the spec with its zero fields filled in.
 func (p RedPacketSpec) WithDefaults() RedPacketSpec {
-	if p.Split == "" {
-		p.Split = DoubleMean
-	}
-	if p.Min == 0 {
-		p.Min = 1
-	}
+	p.Split, p.Min = cmp.Or(p.Split, DoubleMean), cmp.Or(p.Min, 1)
 	return p
 }
 
@@ -59,26 +56,17 @@ func (p RedPacketSpec) WithDefaults() RedPacketSpec {
 // divided.
 func (p RedPacketSpec) Faults(field string) []Fault {
 	p = p.WithDefaults()
-	var fs []Fault
-	bad := func(name string, t Text) { fs = append(fs, Fault{field + name, t}) }
-	if p.Total.Amount < 1 || p.Total.Amount >= MaxMinor {
-		bad("/total/amount", Textf("must be from 1 to %d", "必须在 1 到 %d 之间", MaxMinor-1))
-	}
-	if !isCurrency(p.Total.Currency) {
-		bad("/total/currency", badCurrency)
-	}
-	if p.Count < 1 || p.Count > MaxShares {
-		bad("/count", Textf("must be from 1 to %d", "必须在 1 到 %d 之间", MaxShares))
-	}
-	if p.Split != DoubleMean && p.Split != LineCut && p.Split != Equal {
-		bad("/split", Text{"must be double_mean, line_cut or equal", "必须是 double_mean、line_cut 或 equal"})
-	}
-	if p.Min < 1 || p.Min >= MaxMinor {
-		bad("/min", Textf("must be from 1 to %d, or absent for 1", "必须在 1 到 %d 之间；省略时为 1", MaxMinor-1))
-	}
-	if p.Max < 0 || p.Max >= MaxMinor {
-		bad("/max", Textf("must be from 1 to %d, or absent for no bound", "必须在 1 到 %d 之间；省略时不设上限", MaxMinor-1))
-	}
+	fs := slices.Concat(
+		within(field+"/total/amount", p.Total.Amount, 1, MaxMinor-1),
+		unless(isCurrency(p.Total.Currency), field+"/total/currency", badCurrency),
+		within(field+"/count", p.Count, 1, MaxShares),
+		unless(slices.Contains(Splits(), p.Split), field+"/split",
+			Text{"must be double_mean, line_cut or equal", "必须是 double_mean、line_cut 或 equal"}),
+		unless(p.Min >= 1 && p.Min < MaxMinor, field+"/min",
+			Textf("must be from 1 to %d, or absent for 1", "必须在 1 到 %d 之间；省略时为 1", MaxMinor-1)),
+		unless(p.Max >= 0 && p.Max < MaxMinor, field+"/max",
+			Textf("must be from 1 to %d, or absent for no bound", "必须在 1 到 %d 之间；省略时不设上限", MaxMinor-1)),
+	)
 	if len(fs) > 0 {
 		return fs
 	}
@@ -88,9 +76,8 @@ func (p RedPacketSpec) Faults(field string) []Fault {
 // sumFaults compares fields that are good by themselves. It divides where a
 // product could overflow.
 func (p RedPacketSpec) sumFaults(field string) []Fault {
-	var fs []Fault
-	bad := func(name string, t Text) { fs = append(fs, Fault{field + name, t}) }
 	total := p.Total.Amount
+	least, most := (total+p.Count-1)/p.Count, total/p.Count
 	// Callers send minor units; people read the amount beside them.
 	inUnits := func(minor int64) string {
 		m := Money{minor, p.Total.Currency}
@@ -99,19 +86,16 @@ func (p RedPacketSpec) sumFaults(field string) []Fault {
 		}
 		return fmt.Sprintf("%d (%s %s)", minor, m.Digits(), m.Currency)
 	}
-	if p.Max != 0 && p.Max < p.Min {
-		bad("/max", Textf("must be at least min, %s", "不得小于 min（%s）", inUnits(p.Min)))
-	}
-	switch most := total / p.Count; {
-	case total < p.Count:
-		bad("/total/amount", Textf("must be at least %s, one minor unit for each share", "至少为 %s，每份至少一个最小货币单位", inUnits(p.Count)))
-	case p.Min > most:
-		bad("/min", Textf("must be at most %s, or the total does not reach for %d shares", "最多为 %s，否则总额不够分成 %d 份", inUnits(most), p.Count))
-	}
-	if least := (total + p.Count - 1) / p.Count; p.Max != 0 && p.Max < least {
-		bad("/max", Textf("must be at least %s, or %d shares cannot hold the total", "至少为 %s，否则 %d 份装不下总额", inUnits(least), p.Count))
-	}
-	return fs
+	return slices.Concat(
+		unless(p.Max == 0 || p.Max >= p.Min, field+"/max",
+			Textf("must be at least min, %s", "不得小于 min（%s）", inUnits(p.Min))),
+		unless(total >= p.Count, field+"/total/amount",
+			Textf("must be at least %s, one minor unit for each share", "至少为 %s，每份至少一个最小货币单位", inUnits(p.Count))),
+		unless(total < p.Count || p.Min <= most, field+"/min",
+			Textf("must be at most %s, or the total does not reach for %d shares", "最多为 %s，否则总额不够分成 %d 份", inUnits(most), p.Count)),
+		unless(p.Max == 0 || p.Max >= least, field+"/max",
+			Textf("must be at least %s, or %d shares cannot hold the total", "至少为 %s，否则 %d 份装不下总额", inUnits(least), p.Count)),
+	)
 }
 
 // ParseShare reads a share's value; false when it is none.
@@ -134,30 +118,21 @@ var (
 
 // packetFaults checks what belongs to red packets alone.
 func (c *Campaign) packetFaults() []Fault {
-	var fs []Fault
-	bad := func(field, en, zh string) { fs = append(fs, Fault{field, Text{en, zh}}) }
 	if c.Kind != RedPacket {
-		if c.SenderID != "" {
-			bad("/sender_id", "belongs to a red packet", "仅用于红包")
-		}
-		if c.Packet != nil {
-			bad("/stock/redpacket", "belongs to the kind redpacket", "仅用于 redpacket 类活动")
-		}
-		return fs
+		return slices.Concat(
+			unless(c.SenderID == "", "/sender_id", Text{"belongs to a red packet", "仅用于红包"}),
+			unless(c.Packet == nil, "/stock/redpacket", Text{"belongs to the kind redpacket", "仅用于 redpacket 类活动"}),
+		)
 	}
-	if c.Packet == nil && c.Stock.Kind != "" {
-		bad("/stock", "must be redpacket for the kind redpacket", "redpacket 类活动的库存必须是 redpacket")
-	}
-	if c.SenderID != "" && !IsID(c.SenderID) {
-		fs = append(fs, Fault{"/sender_id", BadID})
-	}
-	if c.Price != nil {
-		bad("/price", "cannot stand in a red packet: nothing is to be paid", "红包无需支付，不能设置价格")
-	}
-	if c.PayWithin != 0 {
-		bad("/pay_within", "cannot stand in a red packet: nothing is to be paid", "红包无需支付，不能设置支付期限")
-	}
-	return fs
+	return slices.Concat(
+		unless(c.Packet != nil || c.Stock.Kind == "", "/stock",
+			Text{"must be redpacket for the kind redpacket", "redpacket 类活动的库存必须是 redpacket"}),
+		zeroOrID("/sender_id", c.SenderID),
+		unless(c.Price == nil, "/price",
+			Text{"cannot stand in a red packet: nothing is to be paid", "红包无需支付，不能设置价格"}),
+		unless(c.PayWithin == 0, "/pay_within",
+			Text{"cannot stand in a red packet: nothing is to be paid", "红包无需支付，不能设置支付期限"}),
+	)
 }
 
 // OpenShares turns the values of a red packet's shares into their ids and the

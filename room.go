@@ -1,6 +1,8 @@
 package dibs
 
 import (
+	"cmp"
+	"slices"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -83,35 +85,24 @@ func (r *RoomSpec) BurstOf() int64 {
 
 // MaxOf is the most users in the room.
 func (r *RoomSpec) MaxOf() int64 {
-	if r.Max > 0 {
-		return r.Max
-	}
-	return MaxRoomUsers
+	return cmp.Or(r.Max, MaxRoomUsers)
 }
 
 // AdmitForOf is how long an admission is good for.
 func (r *RoomSpec) AdmitForOf() time.Duration {
-	if r.AdmitFor > 0 {
-		return r.AdmitFor.Std()
-	}
-	return defaultAdmitFor
+	return cmp.Or(r.AdmitFor.Std(), defaultAdmitFor)
 }
 
 // faults lists what is wrong with a waiting room of a campaign.
 func (r *RoomSpec) faults(field string, c *Campaign) []Fault {
-	var fs []Fault
-	bad := func(name string, t Text) { fs = append(fs, Fault{field + name, t}) }
-	if d := r.AdmitFor.Std(); r.AdmitFor != 0 && (d < time.Second || d > maxAdmitFor) {
-		bad("/admit_for", Textf("must be from 1s to %s", "必须在 1s 到 %s 之间", maxAdmitFor))
-	}
-	if r.Max < 0 || r.Max > MaxRoomUsers {
-		bad("/max", Textf("must be from 1 to %d", "必须在 1 到 %d 之间", MaxRoomUsers))
-	}
+	fs := append(zeroOrWithin(field+"/admit_for", r.AdmitFor.Std(), time.Second, maxAdmitFor),
+		zeroOrWithin(field+"/max", r.Max, 1, MaxRoomUsers)...)
 	switch r.Mode {
 	case FIFO, Shuffle:
-		return append(append(fs, r.queueFaults(field, c)...), r.absent(field, r.lotteryFields(), Text{"belongs to a lottery", "仅用于 lottery"})...)
+		return slices.Concat(fs, r.queueFaults(field, c), absent(field, r.lotteryFields(), Text{"belongs to a lottery", "仅用于 lottery"}))
 	case Lottery:
-		return append(append(fs, r.lotteryFaults(field, c)...), r.absent(field, r.queueFields(), Text{"belongs to fifo and shuffle", "仅用于 fifo 和 shuffle"})...)
+		return slices.Concat(fs, r.lotteryFaults(field, c),
+			absent(field, r.queueFields(), Text{"belongs to fifo and shuffle", "仅用于 fifo 和 shuffle"}))
 	}
 	return append(fs, Fault{field + "/mode", Text{"must be fifo, shuffle or lottery", "必须是 fifo、shuffle 或 lottery"}})
 }
@@ -137,35 +128,28 @@ func (r *RoomSpec) lotteryFields() []given {
 }
 
 // absent lists fields that were given and belong to another mode.
-func (r *RoomSpec) absent(field string, fields []given, why Text) []Fault {
-	var fs []Fault
+func absent(field string, fields []given, why Text) (fs []Fault) {
 	for _, f := range fields {
-		if f.set {
-			fs = append(fs, Fault{field + f.name, why})
-		}
+		fs = append(fs, unless(!f.set, field+f.name, why)...)
 	}
 	return fs
 }
 
 // queueFaults checks what FIFO and Shuffle have.
 func (r *RoomSpec) queueFaults(field string, c *Campaign) []Fault {
-	var fs []Fault
-	bad := func(name string, t Text) { fs = append(fs, Fault{field + name, t}) }
-	if r.Rate < 1 || r.Rate > maxRoomRate {
-		bad("/rate", Textf("must be from 1 to %d", "必须在 1 到 %d 之间", maxRoomRate))
-	}
-	if d := r.Per.Std(); r.Per != 0 && (d < time.Second || d > 24*time.Hour) {
-		bad("/per", Textf("must be from 1s to %s", "必须在 1s 到 %s 之间", 24*time.Hour))
-	}
-	if r.Burst < 0 || r.Burst > maxRoomRate {
-		bad("/burst", Textf("must be from 1 to %d", "必须在 1 到 %d 之间", maxRoomRate))
-	}
+	fs := slices.Concat(
+		within(field+"/rate", r.Rate, 1, maxRoomRate),
+		zeroOrWithin(field+"/per", r.Per.Std(), time.Second, 24*time.Hour),
+		zeroOrWithin(field+"/burst", r.Burst, 1, maxRoomRate),
+	)
 	switch {
 	case r.OpensAt.IsZero():
 	case !r.OpensAt.Before(c.EndsAt):
-		bad("/opens_at", Text{"must be before the campaign's ends_at", "必须早于活动的 ends_at"})
+		return append(fs, Fault{field + "/opens_at", Text{"must be before the campaign's ends_at", "必须早于活动的 ends_at"}})
 	case r.Mode == Shuffle && !r.OpensAt.Before(c.StartsAt):
-		bad("/opens_at", Text{"must be before the campaign's starts_at: who comes later is not shuffled", "必须早于活动的 starts_at：之后到达者不参与打乱"})
+		return append(fs, Fault{field + "/opens_at", Text{
+			"must be before the campaign's starts_at: who comes later is not shuffled", "必须早于活动的 starts_at：之后到达者不参与打乱",
+		}})
 	}
 	return fs
 }
@@ -182,9 +166,7 @@ func (r *RoomSpec) lotteryFaults(field string, c *Campaign) []Fault {
 	case !opens.IsZero() && !opens.Before(closes):
 		bad("/registration_closes_at", Text{"must be after registration_opens_at", "必须晚于 registration_opens_at"})
 	}
-	if r.Winners < 0 || r.Winners > MaxRoomUsers {
-		bad("/winners", Textf("must be from 1 to %d", "必须在 1 到 %d 之间", MaxRoomUsers))
-	}
+	fs = append(fs, zeroOrWithin(field+"/winners", r.Winners, 1, MaxRoomUsers)...)
 	if problem := formatProblem(r.PublicValueFormat); problem.EN != "" {
 		bad("/public_value_format", problem)
 	} else if r.PublicValueFormat != "" && r.PublicValue == "" {
@@ -199,10 +181,8 @@ func publicValueFaults(field, value string, required bool) []Fault {
 	if fs := TextFault(field, value, required, maxPublicValue); fs != nil {
 		return fs
 	}
-	if strings.ContainsRune(value, utf8.RuneError) {
-		return []Fault{{field, Text{"must be one line of printable characters", "必须是单行可打印字符"}}}
-	}
-	return nil
+	return unless(!strings.ContainsRune(value, utf8.RuneError), field,
+		Text{"must be one line of printable characters", "必须是单行可打印字符"})
 }
 
 // sameButRate reports whether two rooms differ at most in how fast they admit.

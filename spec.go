@@ -1,6 +1,7 @@
 package dibs
 
 import (
+	"cmp"
 	"slices"
 	"time"
 )
@@ -52,50 +53,28 @@ type CodesSpec struct {
 // *Error of InvalidRequest.
 func (s *CampaignSpec) Campaign(now time.Time) (*Campaign, error) {
 	c := &Campaign{
-		ID: s.ID, Kind: s.Kind, Title: s.Title, Comment: s.Comment,
+		ID: cmp.Or(s.ID, NewID("c-")), Kind: s.Kind, Title: s.Title, Comment: s.Comment,
 		StartsAt: Ms(s.StartsAt), EndsAt: Ms(s.EndsAt), State: Draft,
-		LimitPerUser: 1, Price: s.Price, Tiers: s.Tiers, LowStock: s.LowStock, LatePayment: Reclaim, Shards: 1, SenderID: s.SenderID, Gate: s.Gate.orNil(),
-		Version: 1, CreatedAt: Ms(now), UpdatedAt: Ms(now),
+		LimitPerUser: 1, Price: s.Price, Tiers: s.Tiers, LowStock: s.LowStock, LatePayment: cmp.Or(s.LatePayment, Reclaim),
+		Shards: 1, SenderID: s.SenderID, Gate: s.Gate.orNil(), Version: 1, CreatedAt: Ms(now), UpdatedAt: Ms(now),
 	}
-	if c.ID == "" {
-		c.ID = NewID("c-")
-	}
-	if s.ProductID != nil {
-		c.ProductID = *s.ProductID
-	}
-	if s.Limit != nil {
-		c.LimitPerUser = *s.Limit
-	}
-	if s.LimitPerProduct != nil {
-		c.LimitPerProduct = *s.LimitPerProduct
-	}
-	if s.PayWithin != nil {
-		c.PayWithin = time.Duration(*s.PayWithin)
-	}
-	if s.LatePayment != "" {
-		c.LatePayment = s.LatePayment
-	}
-	if s.Shards != nil {
-		c.Shards = *s.Shards
-	}
-	if s.ValidFor != nil {
-		c.ValidFor = time.Duration(*s.ValidFor)
-	}
-	if s.ValidUntil != nil {
-		c.ValidUntil = Ms(*s.ValidUntil)
-	}
-	fs := s.Stock.apply(c)
-	fs = append(c.Faults(), fs...)
-	if s.LimitPerProduct != nil && *s.LimitPerProduct == 0 {
-		fs = append(fs, Fault{"/limit_per_product", limitRange})
-	}
-	if s.PayWithin != nil && *s.PayWithin == 0 {
-		fs = append(fs, Fault{"/pay_within", Text{"must be positive, or absent when nothing is to be paid", "必须大于零；无需支付时请省略"}})
-	}
-	if int64(c.Shards) > c.Stock.Total && c.Stock.Total > 0 && c.Shards <= maxCampaignShards {
+	Set(&c.ProductID, s.ProductID)
+	Set(&c.LimitPerUser, s.Limit)
+	Set(&c.LimitPerProduct, s.LimitPerProduct)
+	setDuration(&c.PayWithin, s.PayWithin)
+	Set(&c.Shards, s.Shards)
+	setDuration(&c.ValidFor, s.ValidFor)
+	setMs(&c.ValidUntil, s.ValidUntil)
+	ofStock := s.Stock.apply(c)
+	fs := slices.Concat(
+		c.Faults(), ofStock,
+		unless(s.LimitPerProduct == nil || *s.LimitPerProduct != 0, "/limit_per_product", limitRange),
+		unless(s.PayWithin == nil || *s.PayWithin != 0, "/pay_within",
+			Text{"must be positive, or absent when nothing is to be paid", "必须大于零；无需支付时请省略"}),
 		// Only at first: some may be withdrawn later, and items be imported.
-		fs = append(fs, Fault{"/shards", Textf("must not be more than the %d units, items or shares of the stock", "不能超过库存数量 %d", c.Stock.Total)})
-	}
+		unless(int64(c.Shards) <= c.Stock.Total || c.Stock.Total <= 0 || c.Shards > maxCampaignShards, "/shards",
+			Textf("must not be more than the %d units, items or shares of the stock", "不能超过库存数量 %d", c.Stock.Total)),
+	)
 	if len(fs) > 0 {
 		return nil, Invalid(fs...)
 	}
@@ -168,10 +147,8 @@ func (p *CampaignPatch) Faults(c *Campaign) []Fault {
 	if c.State == Draft {
 		return append(append(fs, p.stockFaults(c)...), p.shardFaults(c)...)
 	}
-	for _, fixed := range []struct {
-		field string
-		given bool
-	}{
+	null := func(name string) bool { return slices.Contains(p.null, name) }
+	for _, fixed := range []given{
 		{"/product_id", p.ProductID != nil},
 		{"/starts_at", p.StartsAt != nil},
 		{"/price", p.Price != nil},
@@ -182,32 +159,36 @@ func (p *CampaignPatch) Faults(c *Campaign) []Fault {
 		{"/valid_until_at", p.ValidUntil != nil},
 		{"/stock", p.Stock != nil},
 	} {
-		if fixed.given || slices.Contains(p.null, fixed.field[1:]) {
-			fs = append(fs, Fault{fixed.field, Text{"cannot change after publishing", "发布后不能修改"}})
-		}
+		fs = append(fs, unless(!fixed.set && !null(fixed.name[1:]), fixed.name, isFixed)...)
 	}
-	limit := p.Limit
-	if slices.Contains(p.null, "limit_per_user") {
-		limit = new(int64)
-		*limit = 1
+	limit, product, gate := p.Limit, p.LimitPerProduct, p.Gate
+	if null("limit_per_user") {
+		limit = new(int64(1))
 	}
-	if limit != nil && *limit < c.LimitPerUser {
-		fs = append(fs, Fault{"/limit_per_user", Textf("may only rise after publishing, it is %d", "发布后只能提高，当前为 %d", c.LimitPerUser)})
+	if null("limit_per_product") || product != nil && c.LimitPerProduct == 0 {
+		fs, product = append(fs, Fault{"/limit_per_product", isFixed}), nil
 	}
-	if slices.Contains(p.null, "limit_per_product") || p.LimitPerProduct != nil && c.LimitPerProduct == 0 {
-		fs = append(fs, Fault{"/limit_per_product", Text{"cannot change after publishing", "发布后不能修改"}})
-	} else if p.LimitPerProduct != nil && *p.LimitPerProduct < c.LimitPerProduct {
-		fs = append(fs, Fault{"/limit_per_product", Textf("may only rise after publishing, it is %d", "发布后只能提高，当前为 %d", c.LimitPerProduct)})
-	}
-	gate := p.Gate
-	if slices.Contains(p.null, "gate") {
+	if null("gate") {
 		gate = &GateSpec{}
 	}
-	fs = append(fs, gate.changeFaults(c)...)
-	if c.State == EndedState && p.EndsAt != nil {
-		fs = append(fs, Fault{"/ends_at", Text{"cannot change once the campaign has been ended", "活动结束后不能修改"}})
-	}
-	return append(fs, p.shardFaults(c)...)
+	return slices.Concat(
+		fs, fallen("/limit_per_user", limit, c.LimitPerUser), fallen("/limit_per_product", product, c.LimitPerProduct),
+		gate.changeFaults(c),
+		unless(c.State != EndedState || p.EndsAt == nil, "/ends_at", isEnded),
+		p.shardFaults(c),
+	)
+}
+
+// The problems of what a campaign does not take any more.
+var (
+	isFixed = Text{"cannot change after publishing", "发布后不能修改"}
+	isEnded = Text{"cannot change once the campaign has been ended", "活动结束后不能修改"}
+)
+
+// fallen is the fault of a limit that may only rise.
+func fallen(field string, to *int64, is int64) []Fault {
+	return unless(to == nil || *to >= is, field,
+		Textf("may only rise after publishing, it is %d", "发布后只能提高，当前为 %d", is))
 }
 
 // maxMoreShards bounds how often a campaign gets more shards: a user who has no claim
@@ -230,7 +211,7 @@ func (p *CampaignPatch) shardFaults(c *Campaign) []Fault {
 		// A user has one shard for all campaigns that count for each other.
 		return bad(Text{"cannot change after publishing: campaigns that share limit_per_product are divided alike", "发布后不能修改：共享 limit_per_product 的活动分片数必须一致"})
 	case c.State == EndedState:
-		return bad(Text{"cannot change once the campaign has been ended", "活动结束后不能修改"})
+		return bad(isEnded)
 	case c.State != Draft && len(c.EarlierShards) >= maxMoreShards:
 		return bad(Textf("has risen %d times, and cannot rise more often", "已增加 %d 次，不能再增加", maxMoreShards))
 	}
@@ -254,30 +235,20 @@ func (p *CampaignPatch) Apply(c *Campaign) {
 		}
 		c.Shards = *p.Shards
 	}
-	if p.StartsAt != nil {
-		c.StartsAt = Ms(*p.StartsAt)
-	}
-	if p.EndsAt != nil {
-		c.EndsAt = Ms(*p.EndsAt)
-	}
-	if p.Price != nil {
-		c.Price = p.Price
-	}
+	setMs(&c.StartsAt, p.StartsAt)
+	setMs(&c.EndsAt, p.EndsAt)
+	c.Price = cmp.Or(p.Price, c.Price)
 	if p.Tiers != nil {
 		c.Tiers = p.Tiers
 	}
-	if p.PayWithin != nil {
-		c.PayWithin = p.PayWithin.Std()
-	}
+	setDuration(&c.PayWithin, p.PayWithin)
 	if p.Gate != nil {
 		c.Gate = p.Gate.orNil()
 	}
 	if p.ValidFor != nil {
 		c.ValidFor, c.ValidUntil = p.ValidFor.Std(), time.Time{}
 	}
-	if p.ValidUntil != nil {
-		c.ValidUntil = Ms(*p.ValidUntil)
-	}
+	setMs(&c.ValidUntil, p.ValidUntil)
 	setNulls(c, p.null, clearCampaign)
 }
 
@@ -287,12 +258,9 @@ func (p *CampaignPatch) stockFaults(c *Campaign) []Fault {
 	switch {
 	case p.Stock == nil:
 		return nil
-	case p.Stock.Units != nil && p.Stock.Items == nil && p.Stock.Codes == nil && p.Stock.RedPacket == nil && c.Stock.Kind == Units:
-		if n := *p.Stock.Units; n < 0 || n > MaxStock {
-			return []Fault{{"/stock/units", Textf("must be from 0 to %d", "必须在 0 到 %d 之间", MaxStock)}}
-		}
-		return nil
-	case p.Stock.Codes != nil && p.Stock.Items == nil && p.Stock.Units == nil && p.Stock.RedPacket == nil && c.Stock.Kind == Codes:
+	case p.Stock.Units != nil && p.Stock.kinds() == 1 && c.Stock.Kind == Units:
+		return within("/stock/units", *p.Stock.Units, 0, MaxStock)
+	case p.Stock.Codes != nil && p.Stock.kinds() == 1 && c.Stock.Kind == Codes:
 		if p.Stock.Codes.Pattern != "" && p.Stock.Codes.Pattern != c.Stock.Pattern {
 			return []Fault{{"/stock/codes/pattern", Textf("stays as it is, %s: make another draft", "不能修改，当前为 %s：请另建草稿", c.Stock.Pattern)}}
 		}
@@ -326,6 +294,14 @@ func (p *CampaignPatch) StockOf() (int64, bool) {
 func Set[T any](to, from *T) {
 	if from != nil {
 		*to = *from
+	}
+}
+
+func setDuration(to *time.Duration, from *Duration) { Set(to, (*time.Duration)(from)) }
+
+func setMs(to, from *time.Time) {
+	if from != nil {
+		*to = Ms(*from)
 	}
 }
 

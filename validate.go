@@ -1,8 +1,10 @@
 package dibs
 
 import (
+	"cmp"
 	"crypto/rand"
 	"math"
+	"slices"
 	"time"
 )
 
@@ -32,22 +34,13 @@ var BadID = Text{"must be 1-64 characters of A-Z a-z 0-9 . _ -", "必须是 1-64
 
 // apply sets c.Stock and reports faults of the stock.
 func (s *StockSpec) apply(c *Campaign) []Fault {
-	set := 0
-	for _, given := range []bool{s.Units != nil, s.Items != nil, s.Codes != nil, s.RedPacket != nil} {
-		if given {
-			set++
-		}
-	}
-	if set != 1 {
+	if s.kinds() != 1 {
 		return []Fault{{"/stock", Text{"must have exactly one of units, items, codes, redpacket", "必须且只能有 units、items、codes、redpacket 之一"}}}
 	}
 	switch {
 	case s.Units != nil:
 		c.Stock = Stock{Kind: Units, Total: *s.Units}
-		if *s.Units < 1 || *s.Units > MaxStock {
-			return []Fault{{"/stock/units", Textf("must be from 1 to %d", "必须在 1 到 %d 之间", MaxStock)}}
-		}
-		return nil
+		return within("/stock/units", *s.Units, 1, MaxStock)
 	case s.RedPacket != nil:
 		packet := s.RedPacket.WithDefaults()
 		c.Packet, c.Stock = &packet, Stock{Kind: Shares, Total: packet.Count}
@@ -56,55 +49,75 @@ func (s *StockSpec) apply(c *Campaign) []Fault {
 		c.Stock = Stock{Kind: Items, Total: int64(len(s.Items))}
 		return itemFaults("/stock/items", s.Items)
 	default:
-		if s.Codes.Pattern == "" {
-			s.Codes.Pattern = defaultPattern
-		}
+		s.Codes.Pattern = cmp.Or(s.Codes.Pattern, defaultPattern)
 		c.Stock = Stock{Kind: Codes, Total: s.Codes.Count, Pattern: s.Codes.Pattern}
 		return codesFaults(s.Codes)
 	}
 }
 
+// kinds counts the kinds of stock that are given.
+func (s *StockSpec) kinds() (n int) {
+	for _, given := range []bool{s.Units != nil, s.Items != nil, s.Codes != nil, s.RedPacket != nil} {
+		if given {
+			n++
+		}
+	}
+	return n
+}
+
 // Faults lists what is wrong with the fields that a spec and a patch share.
 func (c *Campaign) Faults() []Fault {
-	var fs []Fault
-	bad := func(field string, t Text) { fs = append(fs, Fault{field, t}) }
-	if !IsID(c.ID) {
-		bad("/id", BadID)
-	}
-	if c.Kind != Sale && c.Kind != Coupon && c.Kind != RedPacket {
-		bad("/kind", Text{"must be sale, coupon or redpacket", "必须是 sale、coupon 或 redpacket"})
-	}
-	fs = append(fs, c.packetFaults()...)
-	fs = append(fs, TextFault("/title", c.Title, true, MaxTitleLen)...)
-	fs = append(fs, proseFault("/comment", c.Comment, false, MaxCommentLen)...)
-	if c.ProductID != "" && !IsID(c.ProductID) {
-		bad("/product_id", BadID)
-	}
-	fs = append(fs, c.windowFaults()...)
-	if c.LimitPerUser < 1 || c.LimitPerUser > MaxLimitPerUser {
-		bad("/limit_per_user", limitRange)
-	}
-	fs = append(fs, c.productLimitFaults()...)
-	if c.Price != nil {
-		fs = append(fs, c.Price.Faults("/price")...)
-	}
-	fs = append(fs, c.tierFaults()...)
-	if c.LowStock < 0 || c.LowStock > MaxStock {
-		bad("/low_stock", Textf("must be from 0 to %d", "必须在 0 到 %d 之间", MaxStock))
-	}
-	if c.PayWithin != 0 && (c.PayWithin < time.Second || c.PayWithin > MaxPayWithin) {
-		bad("/pay_within", Textf("must be from 1s to %s", "必须在 1s 到 %s 之间", MaxPayWithin))
-	}
-	if c.PayWithin != 0 && c.Kind == Coupon {
-		bad("/pay_within", Text{"belongs to a sale; a coupon is issued at once", "仅用于 sale；优惠券立即发放"})
-	}
-	if c.LatePayment != Reclaim && c.LatePayment != RefundDue {
-		bad("/late_payment", Text{"must be reclaim or refund_due", "必须是 reclaim 或 refund_due"})
-	}
-	fs = append(fs, c.validityFaults()...)
-	fs = append(fs, c.Gate.faults(c)...)
-	return append(fs, c.shardFaults()...)
+	return slices.Concat(
+		unless(IsID(c.ID), "/id", BadID),
+		unless(c.Kind == Sale || c.Kind == Coupon || c.Kind == RedPacket, "/kind",
+			Text{"must be sale, coupon or redpacket", "必须是 sale、coupon 或 redpacket"}),
+		c.packetFaults(),
+		TextFault("/title", c.Title, true, MaxTitleLen),
+		proseFault("/comment", c.Comment, false, MaxCommentLen),
+		zeroOrID("/product_id", c.ProductID),
+		c.windowFaults(),
+		unless(c.LimitPerUser >= 1 && c.LimitPerUser <= MaxLimitPerUser, "/limit_per_user", limitRange),
+		c.productLimitFaults(),
+		priceFaults(c.Price),
+		c.tierFaults(),
+		within("/low_stock", c.LowStock, 0, MaxStock),
+		zeroOrWithin("/pay_within", c.PayWithin, time.Second, MaxPayWithin),
+		unless(c.PayWithin == 0 || c.Kind != Coupon, "/pay_within",
+			Text{"belongs to a sale; a coupon is issued at once", "仅用于 sale；优惠券立即发放"}),
+		lateFaults(c.LatePayment),
+		c.validityFaults(),
+		c.Gate.faults(c),
+		within("/shards", c.Shards, 1, maxCampaignShards),
+	)
 }
+
+// unless is the fault of a field, none where it is ok.
+func unless(ok bool, field string, problem Text) []Fault {
+	if ok {
+		return nil
+	}
+	return []Fault{{field, problem}}
+}
+
+// within is the fault of a number or a duration that is not from least to most.
+func within[T cmp.Ordered](field string, v, least, most T) []Fault {
+	if least <= v && v <= most {
+		return nil
+	}
+	return []Fault{{field, Textf("must be from %v to %v", "必须在 %v 到 %v 之间", least, most)}}
+}
+
+// zeroOrWithin is within for a field that may be left out.
+func zeroOrWithin[T cmp.Ordered](field string, v, least, most T) []Fault {
+	var zero T
+	if v == zero {
+		return nil
+	}
+	return within(field, v, least, most)
+}
+
+// zeroOrID is the fault of an id that may be left out.
+func zeroOrID(field, id string) []Fault { return unless(id == "" || IsID(id), field, BadID) }
 
 // limitRange is the problem of a limit on what a user may hold.
 var limitRange = Textf("must be from 1 to %d", "必须在 1 到 %d 之间", MaxLimitPerUser)
@@ -130,45 +143,28 @@ func (c *Campaign) productLimitFaults() []Fault {
 // tell apart, since each of them costs requests that look at all.
 const maxCampaignShards = 64
 
-// shardFaults checks the number of shards.
-func (c *Campaign) shardFaults() []Fault {
-	if c.Shards < 1 || c.Shards > maxCampaignShards {
-		return []Fault{{"/shards", Textf("must be from 1 to %d", "必须在 1 到 %d 之间", maxCampaignShards)}}
-	}
-	return nil
-}
-
 // validityFaults checks a coupon's life.
 func (c *Campaign) validityFaults() []Fault {
-	var fs []Fault
-	if c.ValidFor != 0 && (c.ValidFor < time.Second || c.ValidFor > MaxValidFor) {
-		fs = append(fs, Fault{"/valid_for", Textf("must be from 1s to %s", "必须在 1s 到 %s 之间", MaxValidFor)})
-	}
-	if !c.ValidUntil.IsZero() && (!c.ValidUntil.After(c.StartsAt) || c.ValidUntil.Year() > 9998) {
-		fs = append(fs, Fault{"/valid_until_at", Text{"must be after starts_at", "必须晚于 starts_at"}})
-	}
-	if c.ValidFor != 0 && !c.ValidUntil.IsZero() {
-		fs = append(fs, Fault{"/valid_until_at", Text{"cannot stand beside valid_for", "不能与 valid_for 同时设置"}})
-	}
-	if c.Kind != Coupon && (c.ValidFor != 0 || !c.ValidUntil.IsZero()) {
-		fs = append(fs, Fault{"/kind", Text{"must be coupon for valid_for or valid_until_at", "设置 valid_for 或 valid_until_at 时必须是 coupon"}})
-	}
-	return fs
+	until := !c.ValidUntil.IsZero()
+	return slices.Concat(
+		zeroOrWithin("/valid_for", c.ValidFor, time.Second, MaxValidFor),
+		unless(!until || c.ValidUntil.After(c.StartsAt) && c.ValidUntil.Year() <= 9998, "/valid_until_at", isAfterStart),
+		unless(!until || c.ValidFor == 0, "/valid_until_at",
+			Text{"cannot stand beside valid_for", "不能与 valid_for 同时设置"}),
+		unless(c.Kind == Coupon || c.ValidFor == 0 && !until, "/kind",
+			Text{"must be coupon for valid_for or valid_until_at", "设置 valid_for 或 valid_until_at 时必须是 coupon"}),
+	)
 }
 
+var isAfterStart = Text{"must be after starts_at", "必须晚于 starts_at"}
+
 func (c *Campaign) windowFaults() []Fault {
-	var fs []Fault
 	latest := time.Date(9999, 1, 1, 0, 0, 0, 0, time.UTC)
-	for _, at := range []struct {
-		field string
-		t     time.Time
-	}{{"/starts_at", c.StartsAt}, {"/ends_at", c.EndsAt}} {
-		if at.t.Year() < 1970 || at.t.After(latest) {
-			fs = append(fs, Fault{at.field, Text{"is required: a time from 1970 to 9998, such as 2026-12-01T04:00:00Z", "必填：1970 到 9998 年之间的时间，例如 2026-12-01T04:00:00Z"}})
-		}
-	}
-	if len(fs) == 0 && !c.StartsAt.Before(c.EndsAt) {
-		fs = append(fs, Fault{"/ends_at", Text{"must be after starts_at", "必须晚于 starts_at"}})
+	is := func(t time.Time) bool { return t.Year() >= 1970 && !t.After(latest) }
+	need := Text{"is required: a time from 1970 to 9998, such as 2026-12-01T04:00:00Z", "必填：1970 到 9998 年之间的时间，例如 2026-12-01T04:00:00Z"}
+	fs := append(unless(is(c.StartsAt), "/starts_at", need), unless(is(c.EndsAt), "/ends_at", need)...)
+	if len(fs) == 0 {
+		return unless(c.StartsAt.Before(c.EndsAt), "/ends_at", isAfterStart)
 	}
 	return fs
 }
