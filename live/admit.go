@@ -154,23 +154,21 @@ func (s *Loader) TryAgain(c *dibs.Campaign) {
 
 // stranded returns why a published campaign could not be loaded; nil when all are, or
 // wait for deployments that are away.
-func (s *Loader) stranded(away map[int]error) (err error) {
-	s.admissions.Range(func(id, v any) bool {
+func (s *Loader) stranded(away map[int]error) error {
+	for id, v := range s.admissions.Range {
 		if cause := v.(*admission).failing(); cause != nil && !awaits(cause, away) {
-			err = &CampaignError{Campaign: id.(string), Err: cause}
+			return &CampaignError{Campaign: id.(string), Err: cause}
 		}
-		return err == nil
-	})
-	return err
+	}
+	return nil
 }
 
 // admitting reports whether a campaign is on its way into this node, or failed on it.
-func (s *Loader) admitting() (some bool) {
-	s.admissions.Range(func(any, any) bool {
-		some = true
-		return false
-	})
-	return some
+func (s *Loader) admitting() bool {
+	for range s.admissions.Range {
+		return true
+	}
+	return false
 }
 
 // forgetAdmissions marks failed admissions of campaigns that are not published any more: the
@@ -182,11 +180,11 @@ func (s *Loader) forgetAdmissions(campaigns []*dibs.Campaign) {
 	for _, c := range campaigns {
 		wanted[c.ID] = s.registry.Sells(c)
 	}
-	s.admissions.Range(func(id, v any) bool {
+	for id, v := range s.admissions.Range {
 		a := v.(*admission)
 		if wanted[id.(string)] {
 			a.over.Store(false)
-			return true
+			continue
 		}
 		if a.failing() != nil {
 			a.over.Store(true)
@@ -196,8 +194,7 @@ func (s *Loader) forgetAdmissions(campaigns []*dibs.Campaign) {
 			s.admissions.CompareAndDelete(id, v)
 			a.mu.Unlock()
 		}
-		return true
-	})
+	}
 }
 
 // goLive makes a campaign's shards claimable through this node.
@@ -276,22 +273,19 @@ func (s *Loader) openAll(ctx context.Context, c *dibs.Campaign, l *Campaign, pau
 // settled any more.
 func (s *Loader) haltedCount() int64 {
 	halted := map[string]bool{}
-	s.admissions.Range(func(id, v any) bool {
+	for id, v := range s.admissions.Range {
 		if v.(*admission).failing() != nil {
 			halted[id.(string)] = true
 		}
-		return true
-	})
-	s.halts.Range(func(id, _ any) bool {
+	}
+	for id := range s.halts.Range {
 		halted[id.(string)] = true
-		return true
-	})
-	s.registry.eachShard(func(t *Shard) bool {
+	}
+	for t := range s.registry.eachShard {
 		if t.reload.backoff.failing() != nil {
 			halted[t.l.Def().ID] = true
 		}
-		return true
-	})
+	}
 	return int64(len(halted))
 }
 

@@ -81,12 +81,12 @@ func (e *DeploymentError) Unwrap() error { return e.Cause }
 // DeploymentFailed reports whether an error is that of one deployment of several, which is
 // away or fails: the other shards can be asked all the same.
 func DeploymentFailed(err error) bool {
-	var failed *DeploymentError
-	return errors.As(err, &failed)
+	_, failed := errors.AsType[*DeploymentError](err)
+	return failed
 }
 
 // awaits reports whether an error is that of a deployment which is away.
 func awaits(err error, away map[int]error) bool {
-	var failed *DeploymentError
-	return len(away) > 0 && errors.As(err, &failed) && away[failed.Number] != nil
+	failed, ok := errors.AsType[*DeploymentError](err)
+	return ok && away[failed.Number] != nil
 }

@@ -50,14 +50,11 @@ func (s *Poller) noticeEnds(ctx context.Context, campaigns []*dibs.Campaign) {
 	for _, c := range campaigns {
 		listed[c.Number] = true
 	}
-	s.registry.each(func(l *Campaign) bool {
-		c := l.Def()
-		if !c.Live() || listed[c.Number] {
-			return true
+	for l := range s.registry.each {
+		if c := l.Def(); c.Live() && !listed[c.Number] && ctx.Err() == nil {
+			s.notice(ctx, l)
 		}
-		s.notice(ctx, l)
-		return ctx.Err() == nil
-	})
+	}
 }
 
 // notice is readAgain that logs what it fails with.

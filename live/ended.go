@@ -110,18 +110,17 @@ func (s *Loader) adopt(ctx context.Context, t *Shard, strange bool) (err error) 
 // ends by now: another node has loaded or settled them since. Nothing else says so on a
 // node that takes such a campaign to be over, and it would never be ready again.
 func (s *Loader) judgeAgain(ctx context.Context) {
-	s.halts.Range(func(id, cause any) bool {
+	for id, cause := range s.halts.Range {
 		// Any other cause is found by settling alone, and goes with it.
-		if !errors.Is(cause.(error), dibs.ErrGap) {
-			return true
+		if !errors.Is(cause.(error), dibs.ErrGap) || ctx.Err() != nil {
+			continue
 		}
 		if err := s.fitsWhole(ctx, id.(string)); err == nil {
 			s.halts.CompareAndDelete(id, cause)
 		} else if !errors.Is(err, dibs.ErrGap) && ctx.Err() == nil {
 			s.log.Warn("whether a campaign is still halted could not be found out", "campaign", id, "err", err)
 		}
-		return ctx.Err() == nil
-	})
+	}
 }
 
 // fitsWhole returns nil when the journal of each shard of a campaign goes on where the

@@ -48,10 +48,9 @@ func (s *Poller) keepFleetLease(ctx context.Context) {
 // lookBy has every shard looked at before a time, in its turn.
 func (s *Poller) lookBy(latest time.Time) {
 	span := time.Until(latest)
-	s.registry.eachShard(func(t *Shard) bool {
+	for t := range s.registry.eachShard {
 		t.pace.by(latest, span)
-		return true
-	})
+	}
 }
 
 // idlePace is how often this node looks at a shard that stands still, by how

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -17,15 +16,9 @@ import (
 // it. Each campaign is admitted by one goroutine at a time, by its admission. All methods
 // are safe for concurrent use.
 type Loader struct {
-	registry      *Registry
-	settler       *Settler
-	engine        dibs.Engine
-	ledger        Ledger
-	log           *slog.Logger
-	life          context.Context
-	now           func() time.Time
-	ledgerTimeout time.Duration
-	deployment    func(context.Context, dibs.ShardID) (int, error)
+	shared
+	settler    *Settler
+	deployment func(context.Context, dibs.ShardID) (int, error)
 
 	// admissions are campaigns on their way into this node, or that failed.
 	admissions sync.Map // string -> *admission

@@ -14,24 +14,21 @@ import (
 // CampaignsHealth returns whether every published campaign is in the engine. A failure
 // of a deployment that is away does not count: the node can do no more.
 func (n *Node) CampaignsHealth(away map[int]error) error {
-	err := n.Loader.stranded(away)
-	n.Loader.halts.Range(func(id, cause any) bool {
-		if err == nil && !awaits(cause.(error), away) {
-			err = &CampaignError{Campaign: id.(string), Err: cause.(error)}
+	if err := n.Loader.stranded(away); err != nil {
+		return err
+	}
+	for id, cause := range n.Loader.halts.Range {
+		if !awaits(cause.(error), away) {
+			return &CampaignError{Campaign: id.(string), Err: cause.(error)}
 		}
-		return err == nil
-	})
-	n.Registry.eachShard(func(t *Shard) bool {
+	}
+	for t := range n.Registry.eachShard {
 		// A campaign that is over is not loaded again, and no caller waits for it, unless
 		// it cannot be settled.
 		cause := t.reload.backoff.failing()
-		if err == nil && cause != nil && !awaits(cause, away) && (n.Registry.Sells(t.l.Def()) || errors.Is(cause, dibs.ErrGap)) {
-			err = of(t.l.Def(), cause)
+		if cause != nil && !awaits(cause, away) && (n.Registry.Sells(t.l.Def()) || errors.Is(cause, dibs.ErrGap)) {
+			return of(t.l.Def(), cause)
 		}
-		return err == nil
-	})
-	if err != nil {
-		return err
 	}
 	if stuck := n.Loader.stuckTail.Load(); stuck != nil && !awaits(*stuck, away) {
 		return *stuck
@@ -42,14 +39,12 @@ func (n *Node) CampaignsHealth(away map[int]error) error {
 // SettlingHealth returns why a shard could not be settled the last time, but for the
 // deployments that are away.
 func (n *Node) SettlingHealth(away map[int]error) error {
-	var first error
-	n.Registry.eachShard(func(t *Shard) bool {
-		if _, err := t.progress.failure(); !awaits(err, away) {
-			first = of(t.l.Def(), err)
+	for t := range n.Registry.eachShard {
+		if _, err := t.progress.failure(); err != nil && !awaits(err, away) {
+			return of(t.l.Def(), err)
 		}
-		return first == nil
-	})
-	return first
+	}
+	return nil
 }
 
 // Totals adds the ledger's sums of a campaign's shards up.
@@ -258,13 +253,12 @@ func (n *Node) Metrics() NodeMetrics {
 // Backlog is the most that waits to be settled of any campaign here, in entries,
 // and the longest that any has waited.
 func (n *Node) Backlog(ctx context.Context) (entries, lagMS int64) {
-	n.Registry.eachShard(func(t *Shard) bool {
+	for t := range n.Registry.eachShard {
 		if st, err := n.Registry.glance(ctx, t); err == nil {
 			entries = max(entries, backlogOf(t.At(), st.Head))
 			lagMS = max(lagMS, t.lagMS(&st, n.Registry.now()))
 		}
-		return true
-	})
+	}
 	return entries, lagMS
 }
 

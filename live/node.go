@@ -47,33 +47,47 @@ type Node struct {
 	Outbox     *Outbox
 }
 
+// shared is what most parts have in common. None of it changes.
+type shared struct {
+	registry      *Registry
+	engine        dibs.Engine
+	ledger        Ledger
+	log           *slog.Logger
+	life          context.Context
+	now           func() time.Time
+	tracer        dibs.Tracer
+	maxBacklog    int64
+	ledgerTimeout time.Duration
+}
+
 // New puts the parts together. Nothing runs yet.
 func New(c Config) *Node {
 	n := &Node{}
 	outboxKick := make(chan struct{}, 1)
 	n.Registry = &Registry{engine: c.Engine, ledger: c.Ledger, now: c.Now, ledgerTimeout: c.LedgerTimeout, admin: wait.NewLock()}
+	all := shared{
+		registry: n.Registry, engine: c.Engine, ledger: c.Ledger, log: c.Logger, life: c.Life, now: c.Now, tracer: c.Tracer,
+		maxBacklog: c.MaxBacklog, ledgerTimeout: c.LedgerTimeout,
+	}
 	n.Quarantine = &Quarantine{ledger: c.Ledger, log: c.Logger, reading: wait.NewLock()}
 	n.Lookups = &Lookups{
 		registry: n.Registry, ledger: c.Ledger, life: c.Life,
 		lookups: make(chan struct{}, maxLookups), callers: make(chan struct{}, maxCallerLookups), pages: make(chan struct{}, maxPublicLookups),
 	}
 	n.Settler = &Settler{
-		registry: n.Registry, quarantine: n.Quarantine, engine: c.Engine, ledger: c.Ledger, log: c.Logger, trouble: trouble.New(c.Logger, slog.LevelError), life: c.Life, tracer: c.Tracer,
-		batch: c.SettleBatch, every: c.SettleEvery, maxBacklog: c.MaxBacklog, ledgerTimeout: c.LedgerTimeout,
-		settleKick: make(chan struct{}, 1), outboxKick: outboxKick, alone: wait.NewLock(), settleSizes: histogram.NewSizeHistogram(), settleTimes: histogram.NewTimeHistogram(),
+		shared: all, quarantine: n.Quarantine, trouble: trouble.New(c.Logger, slog.LevelError),
+		batch: c.SettleBatch, every: c.SettleEvery, settleKick: make(chan struct{}, 1), outboxKick: outboxKick,
+		alone: wait.NewLock(), settleSizes: histogram.NewSizeHistogram(), settleTimes: histogram.NewTimeHistogram(),
 	}
-	n.Loader = &Loader{
-		registry: n.Registry, settler: n.Settler, engine: c.Engine, ledger: c.Ledger, log: c.Logger, life: c.Life, now: c.Now,
-		ledgerTimeout: c.LedgerTimeout, deployment: c.Deployment,
-	}
+	n.Loader = &Loader{shared: all, settler: n.Settler, deployment: c.Deployment}
 	n.Settler.loader = n.Loader
-	n.Snapshots = &Snapshots{registry: n.Registry, lookups: n.Lookups, loader: n.Loader, engine: c.Engine, life: c.Life, now: c.Now, first: make(chan struct{}, 1)}
+	n.Snapshots = &Snapshots{shared: all, lookups: n.Lookups, loader: n.Loader, first: make(chan struct{}, 1)}
 	n.Poller = &Poller{
-		registry: n.Registry, settler: n.Settler, loader: n.Loader, snapshots: n.Snapshots, engine: c.Engine, ledger: c.Ledger, log: c.Logger, trouble: trouble.New(c.Logger, slog.LevelWarn),
-		now: c.Now, maxBacklog: c.MaxBacklog, journalKeep: c.JournalKeep, left: make(map[dibs.ShardID]time.Time), stays: make(map[dibs.ShardID]time.Time),
+		shared: all, settler: n.Settler, loader: n.Loader, snapshots: n.Snapshots, trouble: trouble.New(c.Logger, slog.LevelWarn),
+		journalKeep: c.JournalKeep, left: make(map[dibs.ShardID]time.Time), stays: make(map[dibs.ShardID]time.Time),
 	}
 	n.Outbox = &Outbox{
-		registry: n.Registry, loader: n.Loader, engine: c.Engine, ledger: c.Ledger, trouble: trouble.New(c.Logger, slog.LevelError), tracer: c.Tracer,
+		shared: all, loader: n.Loader, trouble: trouble.New(c.Logger, slog.LevelError),
 		OutboxKick: outboxKick, sending: make(chan struct{}, 1),
 	}
 	return n

@@ -5,8 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"sync"
 	"sync/atomic"
+
+	"golang.org/x/sync/errgroup"
 
 	"github.com/dibs-dev/dibs"
 	"github.com/dibs-dev/dibs/internal/trouble"
@@ -19,12 +20,9 @@ const OutboxPage = 100
 // Outbox carries the ledger's commands to the engine. Any goroutine may call Send; the
 // rounds run one after the other.
 type Outbox struct {
-	registry *Registry
-	loader   *Loader
-	engine   dibs.Engine
-	ledger   Ledger
-	trouble  *trouble.Log
-	tracer   dibs.Tracer
+	shared
+	loader  *Loader
+	trouble *trouble.Log
 
 	OutboxKick chan struct{}
 	// sending is held while commands are sent.
@@ -209,26 +207,10 @@ func (s *Outbox) carryOut(ctx context.Context, cmd *Command) error {
 	if len(cmd.Releases) == 0 {
 		return s.engine.Adjust(ctx, cmd.Adjust)
 	}
-	var all sync.WaitGroup
-	free := make(chan struct{}, releasesAtOnce)
-	failed := make(chan error, 1)
+	var all errgroup.Group
+	all.SetLimit(releasesAtOnce)
 	for _, r := range cmd.Releases {
-		free <- struct{}{}
-		all.Go(func() {
-			defer func() { <-free }()
-			if err := s.engine.Release(ctx, r); err != nil {
-				select {
-				case failed <- err:
-				default:
-				}
-			}
-		})
+		all.Go(func() error { return s.engine.Release(ctx, r) })
 	}
-	all.Wait()
-	select {
-	case err := <-failed:
-		return err
-	default:
-		return nil
-	}
+	return all.Wait()
 }

@@ -3,7 +3,6 @@ package live
 import (
 	"context"
 	"errors"
-	"log/slog"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -16,16 +15,11 @@ import (
 // Poller keeps what this node knows of its shards and of the campaigns of other
 // nodes. A field that is not atomic belongs to one loop, as said.
 type Poller struct {
-	registry    *Registry
+	shared
 	settler     *Settler
 	loader      *Loader
 	snapshots   *Snapshots
-	engine      dibs.Engine
-	ledger      Ledger
-	log         *slog.Logger
 	trouble     *trouble.Log
-	now         func() time.Time
-	maxBacklog  int64
 	journalKeep time.Duration
 
 	// discovered has the campaigns that were live in the ledger when it was asked
@@ -66,26 +60,24 @@ func (s *Poller) pollAll(ctx context.Context) {
 	n := int64(0)
 	var looks sync.WaitGroup
 	free := make(chan struct{}, pollsAtOnce)
-	s.registry.eachShard(func(t *Shard) bool {
+	for t := range s.registry.eachShard {
 		n++
-		if !t.pace.due(now) {
-			return true
-		}
-		if !s.engine.Shared() {
+		switch {
+		case !t.pace.due(now):
+		case !s.engine.Shared():
 			// No other machine is asked: it takes less than to start a goroutine.
 			s.poll(ctx, t)
-			return true
+		default:
+			free <- struct{}{}
+			looks.Go(func() {
+				s.poll(ctx, t)
+				<-free
+			})
 		}
-		free <- struct{}{}
-		looks.Go(func() {
-			s.poll(ctx, t)
-			<-free
-		})
-		return true
-	})
+	}
 	looks.Wait()
 	s.polled.Store(n)
-	s.registry.each(func(l *Campaign) bool {
+	for l := range s.registry.each {
 		sum := int64(0)
 		for _, t := range l.Shards {
 			sum += t.seen.backlog.Load()
@@ -96,8 +88,7 @@ func (s *Poller) pollAll(ctx context.Context) {
 			// Entries of another node are not signalled here, and a shard waits for these.
 			wait.Kick(s.settler.settleKick)
 		}
-		return true
-	})
+	}
 }
 
 // poll looks at one shard.
@@ -289,9 +280,9 @@ func (s *Poller) renew(ctx context.Context, l *Campaign, c *dibs.Campaign) error
 // pollSettled counts the shards once more that this node settles, and those on
 // which something has happened that no node may be settling yet.
 func (s *Poller) pollSettled(ctx context.Context) {
-	s.registry.eachShard(func(t *Shard) bool {
-		if t.pace.idle.Load() && !t.Settles() {
-			return ctx.Err() == nil
+	for t := range s.registry.eachShard {
+		if t.pace.idle.Load() && !t.Settles() || ctx.Err() != nil {
+			continue
 		}
 		if st, err := s.engine.Stats(ctx, t.ID); err == nil {
 			t.seen.keep(&st, s.now())
@@ -299,8 +290,7 @@ func (s *Poller) pollSettled(ctx context.Context) {
 			t.lease.askAt = time.Time{}
 			s.keepLease(ctx, t, &st)
 		}
-		return ctx.Err() == nil
-	})
+	}
 }
 
 const (

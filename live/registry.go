@@ -133,7 +133,8 @@ func (s *Registry) Changed() { s.catalog.Add(1) }
 // whichever node: what was read of the campaigns before may be stale then.
 func (s *Registry) CatalogVersion() int64 { return s.catalog.Load() }
 
-// each calls f for every campaign that is live here, until it returns false.
+// each, eachShard and eachSettling are to be ranged over. each has every campaign that is
+// live here.
 func (s *Registry) each(f func(*Campaign) bool) {
 	s.byID.Range(func(_, v any) bool { return f(v.(*Campaign)) })
 }
@@ -141,30 +142,28 @@ func (s *Registry) each(f func(*Campaign) bool) {
 // Divided returns the campaigns with several shards that this node holds.
 func (s *Registry) Divided() []*Campaign {
 	var all []*Campaign
-	s.each(func(l *Campaign) bool {
+	for l := range s.each {
 		if len(l.Shards) > 1 {
 			all = append(all, l)
 		}
-		return true
-	})
+	}
 	return all
 }
 
-// eachSettling calls f for every shard that this node settles.
+// eachSettling has every shard that this node settles.
 func (s *Registry) eachSettling(f func(*Shard) bool) {
 	s.eachShard(func(t *Shard) bool { return !t.Settles() || f(t) })
 }
 
-// eachShard calls f for every shard of the campaigns that are live here.
+// eachShard has every shard of the campaigns that are live here.
 func (s *Registry) eachShard(f func(*Shard) bool) {
-	s.each(func(l *Campaign) bool {
+	for l := range s.each {
 		for _, t := range l.Shards {
 			if !f(t) {
-				return false
+				return
 			}
 		}
-		return true
-	})
+	}
 }
 
 // Shard returns a shard of a campaign that this node holds; nil when it does not.
@@ -187,10 +186,9 @@ func (s *Registry) Holds(id string) bool {
 // often; the campaigns are read-only.
 func (s *Registry) Held() []*dibs.Campaign {
 	var held []*dibs.Campaign
-	s.each(func(l *Campaign) bool {
+	for l := range s.each {
 		held = append(held, l.Def())
-		return true
-	})
+	}
 	return held
 }
 
@@ -236,10 +234,7 @@ func (s *Registry) ByNumberOrRead(ctx context.Context, number uint32) (*dibs.Cam
 		return l.Def(), nil
 	}
 	c, err := s.ledger.CampaignByNumber(ctx, number)
-	if err != nil {
-		return nil, dibs.AsUnavailable(err, dibs.EffectNone)
-	}
-	return c, nil
+	return c, dibs.AsUnavailable(err, dibs.EffectNone)
 }
 
 // Sells reports whether a campaign is one that the engine has to hold.
@@ -300,13 +295,12 @@ func (s *Registry) refusals(sum *[dibs.ReasonCount]int64) (all []*Campaign) {
 	for r := range sum {
 		sum[r] += s.Elsewhere[r].Load()
 	}
-	s.each(func(l *Campaign) bool {
+	for l := range s.each {
 		all = append(all, l)
 		for r := range l.refused {
 			sum[r] += l.refused[r].Load()
 		}
-		return true
-	})
+	}
 	return all
 }
 

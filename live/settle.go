@@ -132,14 +132,13 @@ func (s *Settler) inTurn() []*Shard {
 	var held, wanted []*Shard
 	s.turn++
 	favour := s.turn%2 == 0
-	s.registry.eachSettling(func(t *Shard) bool {
+	for t := range s.registry.eachSettling {
 		if favour && t.progress.isWanted() {
 			wanted = append(wanted, t)
 		} else {
 			held = append(held, t)
 		}
-		return true
-	})
+	}
 	return slices.Concat(turned(wanted, s.turn/2), turned(held, s.turn/2))
 }
 

@@ -27,14 +27,12 @@ const movingBatch = 16
 
 // atOnce is the most entries of the next transaction.
 func (s *Settler) atOnce() int {
-	most := s.batch
-	s.registry.eachSettling(func(t *Shard) bool {
+	for t := range s.registry.eachSettling {
 		if t.l.moving.Load() || t.l.dry.Load() {
-			most = max(1, s.batch/movingBatch)
+			return max(1, s.batch/movingBatch)
 		}
-		return most == s.batch
-	})
-	return most
+	}
+	return s.batch
 }
 
 // settleRest is how long settling rests during a rush, after a batch that took so
@@ -70,41 +68,39 @@ func (s *Settler) ClaimsRush(ctx context.Context) bool {
 	if s.backlogAbove(s.maxBacklog / 2) {
 		return false
 	}
-	rush, wanted := false, false
-	s.registry.eachSettling(func(t *Shard) bool {
-		if wanted = t.progress.isWanted() || t.l.moving.Load() && t.l.Def().HasItems(); wanted {
+	rush := false
+	for t := range s.registry.eachSettling {
+		if t.progress.isWanted() || t.l.moving.Load() && t.l.Def().HasItems() {
 			return false
 		}
 		st, err := s.registry.glance(ctx, t)
-		if err != nil {
-			return true
-		}
-		rush = rush || st.Queued > 0 || st.Waiting > 0
-		return true
-	})
-	return rush && !wanted
+		rush = rush || err == nil && (st.Queued > 0 || st.Waiting > 0)
+	}
+	return rush
 }
 
 // backlogAbove reports whether more entries than that wait of any campaign that
 // this node settles. A full backlog has a campaign refuse claims, not a shard.
 func (s *Settler) backlogAbove(most int64) bool {
-	sums, above := map[*Campaign]int64{}, false
-	s.registry.eachSettling(func(t *Shard) bool {
-		sums[t.l] += t.seen.backlog.Load()
-		above = sums[t.l] > most
-		return !above
-	})
-	return above
+	sums := map[*Campaign]int64{}
+	for t := range s.registry.eachSettling {
+		if sums[t.l] += t.seen.backlog.Load(); sums[t.l] > most {
+			return true
+		}
+	}
+	return false
 }
 
 // enoughWait reports whether so many entries are there already.
 func (s *Settler) enoughWait(ctx context.Context, entries int) bool {
 	n := int64(0)
-	s.registry.eachSettling(func(t *Shard) bool {
+	for t := range s.registry.eachSettling {
 		if st, err := s.registry.glance(ctx, t); err == nil {
 			n += backlogOf(t.At(), st.Head)
 		}
-		return n < int64(entries)
-	})
-	return n >= int64(entries)
+		if n >= int64(entries) {
+			return true
+		}
+	}
+	return false
 }

@@ -1,12 +1,9 @@
 package live
 
 import (
-	"context"
-	"log/slog"
 	"sync/atomic"
 	"time"
 
-	"github.com/dibs-dev/dibs"
 	"github.com/dibs-dev/dibs/internal/histogram"
 	"github.com/dibs-dev/dibs/internal/trouble"
 	"github.com/dibs-dev/dibs/internal/wait"
@@ -17,18 +14,11 @@ import (
 // engine inside of the process, and guards turn. So one batch is under way at
 // a time on a node; among nodes the ledger's compare-and-set decides.
 type Settler struct {
-	registry      *Registry
-	loader        *Loader
-	quarantine    *Quarantine
-	engine        dibs.Engine
-	ledger        Ledger
-	log           *slog.Logger
-	life          context.Context
-	tracer        dibs.Tracer
-	batch         int
-	every         time.Duration
-	maxBacklog    int64
-	ledgerTimeout time.Duration
+	shared
+	loader     *Loader
+	quarantine *Quarantine
+	batch      int
+	every      time.Duration
 
 	settleKick chan struct{}
 	// outboxKick has the outbox sent: what was settled has written commands.

@@ -16,12 +16,9 @@ import (
 // watchesMu guards watches and is taken before a watchedCampaign's mu. A campaign is in
 // watches while somebody watches it.
 type Snapshots struct {
-	registry *Registry
-	lookups  *Lookups
-	loader   *Loader
-	engine   dibs.Engine
-	life     context.Context
-	now      func() time.Time
+	shared
+	lookups *Lookups
+	loader  *Loader
 
 	// watches are the campaigns that are watched here, by id. first wakes the loop, which
 	// sleeps while there are none.

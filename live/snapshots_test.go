@@ -51,7 +51,7 @@ func TestClockOfManyShards(t *testing.T) {
 		sh.seen.keep(&dibs.ShardStats{Head: dibs.Cursor{Epoch: 1, Seq: 1}, Remaining: 5, Now: begun.UnixMilli() + 500 - int64(i)}, begun)
 		l.Shards = append(l.Shards, sh)
 	}
-	s := &Snapshots{registry: &Registry{engine: several{}, now: now}, engine: several{}, now: now, life: t.Context()}
+	s := &Snapshots{shared: shared{registry: &Registry{engine: several{}, now: now}, engine: several{}, now: now, life: t.Context()}}
 	if st, ok := s.liveSnapshot(l); !ok || st.At.Sub(begun) != 500*time.Millisecond || st.Phase != dibs.PhaseUpcoming {
 		t.Errorf("the servers' clock is 500 ms ahead, and the snapshot's %s: %v, %s", st.At.Sub(begun), ok, st.Phase)
 	}

@@ -128,13 +128,12 @@ func (s *Poller) trimShard(ctx context.Context, id dibs.ShardID, before time.Tim
 // retireEnded lets campaigns leave the engine that have ended and are settled.
 // The ledger answers for them from then on.
 func (s *Poller) retireEnded(ctx context.Context) {
-	s.registry.each(func(l *Campaign) bool {
+	for l := range s.registry.each {
 		// A campaign that was recalled is live on this node alone.
-		if c := l.Def(); s.registry.Over(c) && (l.recalled || s.HasFleetLease()) {
+		if c := l.Def(); s.registry.Over(c) && (l.recalled || s.HasFleetLease()) && ctx.Err() == nil {
 			if err := s.loader.retire(ctx, l); err != nil {
 				s.log.Warn("a campaign stays in the engine", "campaign", c.ID, "err", err)
 			}
 		}
-		return ctx.Err() == nil
-	})
+	}
 }

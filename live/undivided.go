@@ -40,8 +40,7 @@ func (u *undivided) before(id dibs.ShardID, shards int, by Opener) error {
 
 // after notes what became of a load, and returns its error.
 func (u *undivided) after(id dibs.ShardID, shards int, by Opener, err error) error {
-	var refused notDivided
-	if errors.As(err, &refused) && refused.NotDivided() {
+	if refused, ok := errors.AsType[notDivided](err); ok && refused.NotDivided() {
 		u.shards.Store(id, refusedLoad{shards: shards, by: by, err: err})
 	} else {
 		u.shards.Delete(id)

@@ -27,12 +27,7 @@ type view struct {
 }
 
 // left is what is left of the campaign, with what is on its way.
-func (v *view) left() (units int64) {
-	for i := range v.shards {
-		units += v.shards[i].Remaining + v.shards[i].Moved
-	}
-	return units
-}
+func (v *view) left() int64 { return v.there() + v.underWay() }
 
 // there is what the shards have that answered.
 func (v *view) there() (units int64) {
@@ -164,8 +159,5 @@ func (m *Mover) campaignOf(ctx context.Context, c *dibs.Campaign) (*live.Campaig
 	if err == nil && l == nil {
 		err = dibs.ErrNotOpen
 	}
-	if err != nil {
-		return nil, dibs.AsUnavailable(err, dibs.EffectNone)
-	}
-	return l, nil
+	return l, dibs.AsUnavailable(err, dibs.EffectNone)
 }

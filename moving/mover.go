@@ -156,12 +156,11 @@ func (m *Mover) balanceAll(ctx context.Context) {
 			p.looking.Unlock()
 		}
 	}
-	m.pools.Range(func(l, _ any) bool {
+	for l := range m.pools.Range {
 		if !held[l.(*live.Campaign)] {
 			m.pools.Delete(l)
 		}
-		return true
-	})
+	}
 }
 
 // sells reports whether claims are granted now, so that units are of use anywhere.
