@@ -75,10 +75,19 @@ type owned struct {
 	err   error
 }
 
-// lock takes a lock for an owner by take, unless the owner has it. While the owner's first
+// taker takes a lock, whoever asks.
+type taker func(ctx context.Context, name string, o Options) (Held, error)
+
+// lock takes a lock by take, for an owner unless the owner has it. While the owner's first
 // call waits, later ones wait for it, for as long as their own Options say. When it comes
 // back without the lock, the next of them calls take.
-func (o *owners) lock(ctx context.Context, name string, opt Options, take func(Options) (Held, error)) (Held, error) {
+func (o *owners) lock(ctx context.Context, name string, opt Options, take taker) (Held, error) {
+	if err := check(name, &opt); err != nil {
+		return nil, err
+	}
+	if opt.Owner == "" {
+		return take(ctx, name, opt)
+	}
 	key := ownedName{name, opt.Owner, opt.Shared}
 	begun := time.Now()
 	bounded, cancel, busy := waiting(ctx, &opt)
@@ -90,7 +99,7 @@ func (o *owners) lock(ctx context.Context, name string, opt Options, take func(O
 			if left.Wait > 0 {
 				left.Wait = max(1, opt.Wait-time.Since(begun))
 			}
-			h.Held, h.err = take(left)
+			h.Held, h.err = take(ctx, name, left)
 			if h.err != nil {
 				o.leave(key, h)
 				o.forget(key, h)

@@ -107,6 +107,18 @@ type openLocks struct {
 	held map[*held]struct{}
 }
 
+// keep has a lock that was taken renewed until it is given back.
+func (o *openLocks) keep(h *held, life time.Duration, begun time.Time, renew func(context.Context) (bool, error), giveBack func(context.Context) error) *held {
+	k := newKeeper(h, life, begun, renew)
+	o.add(h)
+	h.giveBack = func(ctx context.Context) error {
+		o.remove(h)
+		k.stop()
+		return giveBack(ctx)
+	}
+	return h
+}
+
 func (o *openLocks) add(h *held) {
 	o.mu.Lock()
 	defer o.mu.Unlock()

@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"github.com/redis/rueidis"
+
+	"github.com/dibs-dev/dibs/internal/wait"
 )
 
 // listener hears on one connection, for all who wait at a locker, whose turn it
@@ -127,7 +129,7 @@ func (l *listener) heard() {
 		close(l.ready)
 	}
 	for _, ch := range l.waiting {
-		poke(ch)
+		wait.Kick(ch)
 	}
 }
 
@@ -135,14 +137,7 @@ func (l *listener) wake(token string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if ch := l.waiting[token]; ch != nil {
-		poke(ch)
-	}
-}
-
-func poke(ch chan struct{}) {
-	select {
-	case ch <- struct{}{}:
-	default:
+		wait.Kick(ch)
 	}
 }
 

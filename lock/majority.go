@@ -62,14 +62,7 @@ func (m *Majority) Close() error {
 
 // Lock implements Locker.
 func (m *Majority) Lock(ctx context.Context, name string, o Options) (Held, error) {
-	if err := check(name, &o); err != nil {
-		return nil, err
-	}
-	take := func(o Options) (Held, error) { return m.take(ctx, name, o) }
-	if o.Owner != "" {
-		return m.owners.lock(ctx, name, o, take)
-	}
-	return take(o)
+	return m.owners.lock(ctx, name, o, m.take)
 }
 
 // most is how many servers decide.
@@ -317,16 +310,11 @@ func twice(ctx context.Context, call func() error) error {
 }
 
 func (m *Majority) hold(ctx context.Context, b *ballot, fence uint64, begun time.Time) Held {
-	h := newHeld(ctx, fence)
-	k := newKeeper(h, m.life, begun, func(ctx context.Context) (bool, error) { return b.renew(ctx, fence) })
-	m.open.add(h)
-	h.giveBack = func(context.Context) error {
-		m.open.remove(h)
-		k.stop()
+	renew := func(ctx context.Context) (bool, error) { return b.renew(ctx, fence) }
+	return m.open.keep(newHeld(ctx, fence), m.life, begun, renew, func(context.Context) error {
 		if b.release(m.life) < m.most() {
 			return ErrLost
 		}
 		return nil
-	}
-	return h
+	})
 }

@@ -15,14 +15,14 @@ func TestOwnersWait(t *testing.T) {
 		var all owners
 		first, leave := context.WithCancel(t.Context())
 		took := make(chan error, 2)
-		lock := func(ctx context.Context, o Options, take func(Options) (Held, error)) {
+		lock := func(ctx context.Context, o Options, take taker) {
 			h, err := all.lock(ctx, "stock", o, take)
 			if (h == nil) == (err == nil) {
 				t.Errorf("%v, %v", h, err)
 			}
 			took <- err
 		}
-		go lock(first, Options{Owner: "ann"}, func(Options) (Held, error) {
+		go lock(first, Options{Owner: "ann"}, func(context.Context, string, Options) (Held, error) {
 			<-first.Done()
 			return nil, first.Err()
 		})
@@ -34,7 +34,7 @@ func TestOwnersWait(t *testing.T) {
 				t.Errorf("with a wait of %s: %v after %s", wait, err, time.Since(begun))
 			}
 		}
-		go lock(t.Context(), Options{Owner: "ann"}, func(Options) (Held, error) { return newHeld(t.Context(), 1), nil })
+		go lock(t.Context(), Options{Owner: "ann"}, func(context.Context, string, Options) (Held, error) { return newHeld(t.Context(), 1), nil })
 		synctest.Wait()
 		leave()
 		synctest.Wait()

@@ -1,6 +1,7 @@
 package lock
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	_ "embed"
@@ -58,12 +59,8 @@ func (c *RedisConfig) grace() time.Duration {
 }
 
 func (c *RedisConfig) prepare() error {
-	if c.Prefix == "" {
-		c.Prefix = "lock:"
-	}
-	if c.Lifetime == 0 {
-		c.Lifetime = defaultLifetime
-	}
+	c.Prefix = cmp.Or(c.Prefix, "lock:")
+	c.Lifetime = cmp.Or(c.Lifetime, defaultLifetime)
 	if c.Lifetime < leastLifetime {
 		return fmt.Errorf("lock: RedisConfig.Lifetime must be %s or more, not %s", leastLifetime, c.Lifetime)
 	}
@@ -145,14 +142,7 @@ func (r *Redis) attempt(name string, shared bool) *attempt {
 
 // Lock implements Locker.
 func (r *Redis) Lock(ctx context.Context, name string, o Options) (Held, error) {
-	if err := check(name, &o); err != nil {
-		return nil, err
-	}
-	take := func(o Options) (Held, error) { return r.take(ctx, name, o) }
-	if o.Owner != "" {
-		return r.owners.lock(ctx, name, o, take)
-	}
-	return take(o)
+	return r.owners.lock(ctx, name, o, r.take)
 }
 
 func (r *Redis) take(ctx context.Context, name string, o Options) (Held, error) {
@@ -170,7 +160,7 @@ func (r *Redis) take(ctx context.Context, name string, o Options) (Held, error) 
 		// It may have taken the lock, or a place in the line.
 		return nil, errors.Join(busy(err), a.leave())
 	}
-	return a.hold(ctx, fence, begun)
+	return a.hold(ctx, fence, begun), nil
 }
 
 // ask asks, and once more when the time of the question is over before the context's:
@@ -256,13 +246,9 @@ func (a *attempt) renew(ctx context.Context, least uint64) (still bool, err erro
 }
 
 // hold keeps the lock until it is given back.
-func (a *attempt) hold(ctx context.Context, fence uint64, begun time.Time) (Held, error) {
-	h := newHeld(ctx, fence)
-	k := newKeeper(h, a.r.cfg.Lifetime, begun, func(ctx context.Context) (bool, error) { return a.renew(ctx, fence) })
-	a.r.open.add(h)
-	h.giveBack = func(ctx context.Context) error {
-		a.r.open.remove(h)
-		k.stop()
+func (a *attempt) hold(ctx context.Context, fence uint64, begun time.Time) Held {
+	renew := func(ctx context.Context) (bool, error) { return a.renew(ctx, fence) }
+	return a.r.open.keep(newHeld(ctx, fence), a.r.cfg.Lifetime, begun, renew, func(ctx context.Context) error {
 		ctx, cancel := context.WithTimeout(ctx, leaving)
 		defer cancel()
 		was, err := a.release(ctx, false)
@@ -270,8 +256,7 @@ func (a *attempt) hold(ctx context.Context, fence uint64, begun time.Time) (Held
 			err = ErrLost
 		}
 		return err
-	}
-	return h, nil
+	})
 }
 
 func millis(d time.Duration) string { return strconv.FormatInt(d.Milliseconds(), 10) }

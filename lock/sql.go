@@ -95,20 +95,13 @@ func (l *SQL) Close() error { return errors.Join(l.open.closeAll(), l.db.Close()
 
 // Lock implements Locker.
 func (l *SQL) Lock(ctx context.Context, name string, o Options) (Held, error) {
-	if err := check(name, &o); err != nil {
-		return nil, err
-	}
-	if o.Shared && !l.postgres {
-		return nil, fmt.Errorf("%w: MySQL has no shared locks by name", ErrUnsupported)
-	}
-	take := func(o Options) (Held, error) { return l.take(ctx, name, o) }
-	if o.Owner != "" {
-		return l.owners.lock(ctx, name, o, take)
-	}
-	return take(o)
+	return l.owners.lock(ctx, name, o, l.take)
 }
 
 func (l *SQL) take(ctx context.Context, name string, o Options) (Held, error) {
+	if o.Shared && !l.postgres {
+		return nil, fmt.Errorf("%w: MySQL has no shared locks by name", ErrUnsupported)
+	}
 	bounded, cancel, busy := waiting(ctx, &o)
 	defer cancel()
 	conn, err := l.db.Conn(bounded)

@@ -1,6 +1,7 @@
 package lock
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -56,9 +57,7 @@ const connecting = 15 * time.Second
 // OpenZooKeeper connects, and fails when none of the servers can be reached, or
 // gives a session before the context ends, or in 15 seconds.
 func OpenZooKeeper(ctx context.Context, cfg ZooKeeperConfig) (*ZooKeeper, error) {
-	if cfg.Lifetime == 0 {
-		cfg.Lifetime = defaultLifetime
-	}
+	cfg.Lifetime = cmp.Or(cfg.Lifetime, defaultLifetime)
 	if cfg.Lifetime < leastLifetime {
 		return nil, fmt.Errorf("lock: ZooKeeperConfig.Lifetime must be %s or more, not %s", leastLifetime, cfg.Lifetime)
 	}
@@ -135,14 +134,7 @@ func ask[T any](ctx context.Context, z *ZooKeeper, call func() (T, error)) (T, e
 
 // Lock implements Locker.
 func (z *ZooKeeper) Lock(ctx context.Context, name string, o Options) (Held, error) {
-	if err := check(name, &o); err != nil {
-		return nil, err
-	}
-	take := func(o Options) (Held, error) { return z.take(ctx, name, o) }
-	if o.Owner != "" {
-		return z.owners.lock(ctx, name, o, take)
-	}
-	return take(o)
+	return z.owners.lock(ctx, name, o, z.take)
 }
 
 func (z *ZooKeeper) take(ctx context.Context, name string, o Options) (Held, error) {

@@ -128,8 +128,8 @@ func (n *zooNode) wait(ctx context.Context, once bool) (begun time.Time, fence u
 
 // disconnected says whether an error is one that another connection may cure.
 func disconnected(err error) bool {
-	var network net.Error
-	return errors.Is(err, zk.ErrConnectionClosed) || errors.Is(err, zk.ErrNoServer) || errors.Is(err, zk.ErrSessionMoved) || errors.As(err, &network)
+	_, network := errors.AsType[net.Error](err)
+	return network || errors.Is(err, zk.ErrConnectionClosed) || errors.Is(err, zk.ErrNoServer) || errors.Is(err, zk.ErrSessionMoved)
 }
 
 // trouble is a connection that is lost: it may come back, on another server too.
@@ -187,15 +187,7 @@ func parseNode(name string) (mode string, number int32, ok bool) {
 
 // hold keeps the lock until it is given back.
 func (n *zooNode) hold(ctx context.Context, begun time.Time, fence uint64) Held {
-	h := newHeld(ctx, fence)
-	k := newKeeper(h, n.z.life(), begun, n.renew)
-	n.z.open.add(h)
-	h.giveBack = func(context.Context) error {
-		n.z.open.remove(h)
-		k.stop()
-		return n.leave()
-	}
-	return h
+	return n.z.open.keep(newHeld(ctx, fence), n.z.life(), begun, n.renew, func(context.Context) error { return n.leave() })
 }
 
 // renew asks whether the node is there. The leader has to answer: a server that
