@@ -109,8 +109,8 @@ func checkClosed(r *rig) {
 		d, err := eng.Claim(r.ctx, o.request(user, key, 1))
 		r.is(err, "a claim on a closed engine", dibs.ErrUnavailable)
 		r.that(d.Outcome != dibs.Granted || d.Grant.Seq == 0, "a closed engine answers %+v beside its error", d)
-		var e *dibs.Error
-		r.that(errors.As(err, &e) && e.Effect == want, "a claim on a closed engine fails with %+v, want the effect %s", err, want)
+		e, ok := errors.AsType[*dibs.Error](err)
+		r.that(ok && e.Effect == want, "a claim on a closed engine fails with %+v, want the effect %s", err, want)
 	}
 	// Without a key there is no earlier call that could have granted this claim.
 	fails("bob", 0, dibs.EffectNone)

@@ -27,8 +27,7 @@ type answer struct {
 // effectOf returns the effect that an error declares: unknown when it declares none,
 // as with a context's error. Unknown is the safe reading: the claim may stand.
 func effectOf(err error) dibs.Effect {
-	var e *dibs.Error
-	if errors.As(err, &e) && e.Effect != "" {
+	if e, ok := errors.AsType[*dibs.Error](err); ok && e.Effect != "" {
 		return e.Effect
 	}
 	return dibs.EffectUnknown

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/dibs-dev/dibs"
+	"github.com/dibs-dev/dibs/internal/wait"
 )
 
 const (
@@ -93,13 +94,12 @@ func (e *Engine) commitLoop() {
 		case <-e.stop:
 			// A claim is decided before this and is in the last commit, or finds the
 			// shard replaced and is refused: nothing is left behind.
-			e.shards.Range(func(_, v any) bool {
+			for _, v := range e.shards.Range {
 				s := v.(*shard)
 				s.mu.Lock()
 				s.replaced = true
 				s.mu.Unlock()
-				return true
-			})
+			}
 			e.commitAll()
 			return
 		}
@@ -198,10 +198,7 @@ func (e *Engine) commit(shards []*shard) {
 	for _, s := range shards {
 		s.complete()
 	}
-	select {
-	case e.appended <- struct{}{}:
-	default:
-	}
+	wait.Kick(e.appended)
 }
 
 // complete marks the flying batch durable and lets its waiters go. The shard

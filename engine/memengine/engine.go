@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"github.com/dibs-dev/dibs"
+	"github.com/dibs-dev/dibs/internal/wait"
 
 	"github.com/dibs-dev/dibs/internal/histogram"
 )
@@ -184,10 +185,7 @@ func (e *Engine) unlock(s *shard) {
 	}
 	s.mu.Unlock()
 	if fresh {
-		select {
-		case e.kick <- struct{}{}:
-		default:
-		}
+		wait.Kick(e.kick)
 	}
 }
 

@@ -42,8 +42,7 @@ func (e *Engine) HoldingsOf(ctx context.Context, user string) ([]dibs.Grant, err
 	}
 	hash := maphash.String(e.seed, user)
 	var grants []dibs.Grant
-	var err error
-	e.shards.Range(func(_, v any) bool {
+	for _, v := range e.shards.Range {
 		s := v.(*shard)
 		s.mu.Lock()
 		newest := s.h.find(hash, user)
@@ -54,10 +53,11 @@ func (e *Engine) HoldingsOf(ctx context.Context, user string) ([]dibs.Grant, err
 			grants = append(grants, s.grantOf(i-1))
 		}
 		s.mu.Unlock()
-		err = e.wait(ctx, wait)
-		return err == nil
-	})
-	return grants, err
+		if err := e.wait(ctx, wait); err != nil {
+			return nil, err
+		}
+	}
+	return grants, nil
 }
 
 // Stats counts a shard; see dibs.Engine.

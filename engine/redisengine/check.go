@@ -75,8 +75,8 @@ func Runs(ctx context.Context, cfg Config) ([]string, error) {
 // error says that Redis answers and cannot be used so, such as a wrong password or a
 // *CheckError, or that the configuration is wrong.
 func Unreachable(err error) bool {
-	var unfit *CheckError
-	return err != nil && !errors.As(err, &unfit) && conn.CannotReach(err)
+	_, unfit := errors.AsType[*CheckError](err)
+	return err != nil && !unfit && conn.CannotReach(err)
 }
 
 // unreachable is the finding of a connection that failed.
@@ -124,9 +124,8 @@ func rightsOf(ctx context.Context, c *conn.Client) dibs.Finding {
 	const all = "every command that is needed"
 	f := dibs.Finding{Standing: dibs.StandingOK, Subject: "rights", Found: all, Wanted: all}
 	r, err := c.Run(ctx, conn.ProbeScript, format.ProbeKeys)
-	var answered *conn.AnsweredError
-	switch {
-	case errors.As(err, &answered):
+	switch answered, ok := errors.AsType[*conn.AnsweredError](err); {
+	case ok:
 		f.Found = answered.Message
 	case err != nil:
 		f.Found = err.Error()

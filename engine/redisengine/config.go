@@ -1,6 +1,7 @@
 package redisengine
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -58,26 +59,13 @@ type Config struct {
 
 // WithDefaults returns the configuration with its zero fields filled in.
 func (c Config) WithDefaults() Config {
-	for _, d := range []struct {
-		field *time.Duration
-		value time.Duration
-	}{{&c.Deadline, time.Second}, {&c.Patience, 3 * time.Second}, {&c.KeepRetired, 24 * time.Hour}} {
-		if *d.field == 0 {
-			*d.field = d.value
-		}
-	}
-	if c.Durability == "" {
-		c.Durability = dibs.LevelDurable
-	}
-	if c.DurabilityLost == "" {
-		c.DurabilityLost = dibs.RefuseLost
-	}
-	if c.Queue == 0 {
-		c.Queue = 1 << 16
-	}
-	if c.Logger == nil {
-		c.Logger = slog.New(slog.DiscardHandler)
-	}
+	c.Deadline = cmp.Or(c.Deadline, time.Second)
+	c.Patience = cmp.Or(c.Patience, 3*time.Second)
+	c.KeepRetired = cmp.Or(c.KeepRetired, 24*time.Hour)
+	c.Durability = cmp.Or(c.Durability, dibs.LevelDurable)
+	c.DurabilityLost = cmp.Or(c.DurabilityLost, dibs.RefuseLost)
+	c.Queue = cmp.Or(c.Queue, 1<<16)
+	c.Logger = cmp.Or(c.Logger, slog.New(slog.DiscardHandler))
 	return c
 }
 

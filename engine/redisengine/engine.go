@@ -75,8 +75,7 @@ func (e *Engine) Ping(ctx context.Context) error {
 		return errClosed
 	}
 	_, err := e.p.level.look(ctx, e.p.redis)
-	var lacks *CheckError
-	if errors.As(err, &lacks) && !slices.ContainsFunc(lacks.Findings, e.p.level.refusesFor) {
+	if lacks, ok := errors.AsType[*CheckError](err); ok && !slices.ContainsFunc(lacks.Findings, e.p.level.refusesFor) {
 		return nil
 	}
 	return err

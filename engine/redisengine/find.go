@@ -11,27 +11,45 @@ import (
 	"github.com/dibs-dev/dibs/engine/redisengine/internal/format"
 )
 
-// find returns a grant by its place; see dibs.Engine.
-func (s *shard) find(ctx context.Context, at dibs.Cursor) (dibs.Grant, bool, error) {
+// found is what the shard holds of a claim: its user, its record, its items, and the time to
+// pay. absent says that the server does not hold the shard.
+type found struct {
+	user, record, items string
+	payInMS             int64
+	absent              bool
+}
+
+// look reads what the shard holds at a place. ErrNotFound.
+func (s *shard) look(ctx context.Context, at dibs.Cursor) (f found, err error) {
 	k := &s.keys
 	res, err := s.read(ctx, conn.FindScript, []string{k.Meta, k.Holdings, k.Places, k.Issued}, format.Itoa(at.Epoch), format.Itoa(at.Seq))
-	switch {
-	case errors.Is(err, dibs.ErrNotFound) || res.Word == "absent":
-		return dibs.Grant{}, false, nil
-	case err != nil:
-		return dibs.Grant{}, false, err
-	case len(res.Rest) < 4:
-		return dibs.Grant{}, false, dibs.Unavail(dibs.EffectNone, conn.ErrShape)
+	if f.absent = res.Word == "absent"; err != nil {
+		return f, err
 	}
-	payIn, err := strconv.ParseInt(res.Rest[0].Text, 10, 64)
-	if err != nil {
-		return dibs.Grant{}, false, dibs.Unavail(dibs.EffectNone, err)
+	if len(res.Rest) < 4 {
+		return f, dibs.Unavail(dibs.EffectNone, conn.ErrShape)
+	}
+	f.record, f.items = res.Rest[2].Text, res.Rest[3].Text
+	if f.payInMS, err = strconv.ParseInt(res.Rest[0].Text, 10, 64); err != nil {
+		return f, dibs.Unavail(dibs.EffectNone, err)
 	}
 	user, rest, err := format.CutName(res.Rest[1].Text)
-	if err != nil || rest != "" {
-		return dibs.Grant{}, false, dibs.Unavail(dibs.EffectNone, errors.Join(conn.ErrShape, err))
+	if f.user = user; err != nil || rest != "" {
+		return f, dibs.Unavail(dibs.EffectNone, errors.Join(conn.ErrShape, err))
 	}
-	g, err := format.GrantOf(s.id, user, res.Rest[2].Text+res.Rest[3].Text, payIn)
+	return f, nil
+}
+
+// find returns a grant by its place; see dibs.Engine.
+func (s *shard) find(ctx context.Context, at dibs.Cursor) (dibs.Grant, bool, error) {
+	f, err := s.look(ctx, at)
+	if errors.Is(err, dibs.ErrNotFound) || f.absent {
+		return dibs.Grant{}, false, nil
+	}
+	if err != nil {
+		return dibs.Grant{}, false, err
+	}
+	g, err := format.GrantOf(s.id, f.user, f.record+f.items, f.payInMS)
 	if err != nil {
 		return dibs.Grant{}, false, dibs.Unavail(dibs.EffectNone, err)
 	}

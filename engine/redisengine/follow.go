@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/dibs-dev/dibs"
+	"github.com/dibs-dev/dibs/internal/wait"
 
 	"github.com/dibs-dev/dibs/engine/redisengine/internal/conn"
 	"github.com/dibs-dev/dibs/engine/redisengine/internal/format"
@@ -150,10 +151,7 @@ func (f *follower) follow() {
 		}
 		f.wake = wake
 	}
-	select {
-	case f.wake <- struct{}{}:
-	default:
-	}
+	wait.Kick(f.wake)
 }
 
 // followOn reads the shard when it is woken, and again and again while what it

@@ -81,11 +81,9 @@ func (s *shard) elements(ctx context.Context, after dibs.Cursor, wanted int) ite
 
 // page reads elements of the stream that end after a place.
 func (s *shard) page(ctx context.Context, after dibs.Cursor, count int) ([]*format.Element, error) {
-	ctx, cancel := context.WithTimeout(ctx, s.p.cfg.Patience)
-	defer cancel()
-	r, err := s.p.redis.Call(ctx, "XRANGE", s.keys.Journal, next(after), "+", "COUNT", strconv.Itoa(count))
+	r, err := s.p.call(ctx, "XRANGE", s.keys.Journal, next(after), "+", "COUNT", strconv.Itoa(count))
 	if err != nil {
-		return nil, conn.Fault(ctx, dibs.EffectNone, err)
+		return nil, err
 	}
 	page := make([]*format.Element, len(r.List))
 	for i, element := range r.List {
@@ -128,21 +126,12 @@ func (s *shard) trimJournal(ctx context.Context, upTo dibs.Cursor, before time.T
 // trimPortion drops so many settled elements at most, and returns how many it has
 // dropped.
 func (s *shard) trimPortion(ctx context.Context, upTo dibs.Cursor, beforeMS int64) (int64, error) {
-	ctx, cancel := context.WithTimeout(ctx, s.p.cfg.Patience)
-	defer cancel()
-	r, err := s.p.redis.Run(ctx, conn.TrimScript, []string{s.keys.Journal}, format.StreamID(upTo), format.Itoa(beforeMS), strconv.Itoa(trimPortion))
-	if err != nil {
-		return 0, conn.Fault(ctx, dibs.EffectUnknown, err)
+	res, err := s.p.step(ctx, conn.TrimScript, []string{s.keys.Journal}, format.StreamID(upTo), format.Itoa(beforeMS), strconv.Itoa(trimPortion))
+	if err == nil && len(res.Rest) < 1 {
+		err = dibs.Unavail(dibs.EffectUnknown, conn.ErrShape)
 	}
-	res, err := conn.ResultOf(&r)
 	if err != nil {
-		return 0, dibs.Unavail(dibs.EffectUnknown, err)
-	}
-	if err := conn.Refusal(&res); err != nil {
 		return 0, err
-	}
-	if len(res.Rest) < 1 {
-		return 0, dibs.Unavail(dibs.EffectUnknown, conn.ErrShape)
 	}
 	return res.Rest[0].Number, nil
 }
@@ -153,23 +142,16 @@ func (s *shard) journalEnd(ctx context.Context) (dibs.Cursor, error) {
 	if s.p.closed.Load() {
 		return dibs.Cursor{}, errClosed
 	}
-	ctx, cancel := context.WithTimeout(ctx, s.p.cfg.Patience)
-	defer cancel()
-	r, err := s.p.redis.Call(ctx, "XINFO STREAM", s.keys.Journal)
-	var answered *conn.AnsweredError
-	if !errors.As(err, &answered) || !strings.Contains(answered.Message, "no such key") {
-		if err != nil {
-			return dibs.Cursor{}, conn.Fault(ctx, dibs.EffectNone, err)
-		}
+	r, err := s.p.call(ctx, "XINFO STREAM", s.keys.Journal)
+	if err == nil {
 		return format.StreamPlace(r.Pairs()["last-generated-id"].Text)
 	}
-	// It was retired, or never was.
-	r, err = s.p.redis.Call(ctx, "GET", s.keys.End)
-	if err != nil {
-		return dibs.Cursor{}, conn.Fault(ctx, dibs.EffectNone, err)
+	if answered, ok := errors.AsType[*conn.AnsweredError](err); ok && strings.Contains(answered.Message, "no such key") {
+		// It was retired, or never was.
+		r, err = s.p.call(ctx, "GET", s.keys.End)
 	}
-	if r.Text == "" {
-		return dibs.Cursor{}, nil
+	if err != nil || r.Text == "" {
+		return dibs.Cursor{}, err
 	}
 	return format.StreamPlace(r.Text)
 }

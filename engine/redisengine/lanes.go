@@ -110,11 +110,7 @@ func (s *lanes) last() laneMap {
 // each. It is done whenever a lane is added, with mu held: then they never add up.
 func (s *lanes) evict(all laneMap) {
 	before := s.p.localMS() - keepGone.Milliseconds()
-	for key, l := range all {
-		if l.evict(before) {
-			delete(all, key)
-		}
-	}
+	maps.DeleteFunc(all, func(_ laneKey, l *lane) bool { return l.evict(before) })
 }
 
 // evict ends a lane that is not needed, when its shard has been gone since before a
@@ -124,10 +120,7 @@ func (l *lane) evict(beforeMS int64) bool {
 	l.known.Lock()
 	gone := l.goneMS > 0 && l.goneMS < beforeMS
 	l.known.Unlock()
-	if !gone || l.leased.Load() || l.loading.Load() > 0 {
-		return false
-	}
-	if !l.follower.resting() {
+	if !gone || l.leased.Load() || l.loading.Load() > 0 || !l.follower.resting() {
 		return false
 	}
 	l.mu.Lock()

@@ -23,27 +23,15 @@ func (e *Engine) Lease(ctx context.Context, id dibs.ShardID, settled dibs.Cursor
 	if err != nil {
 		return false, err
 	}
-	ctx, cancel := context.WithTimeout(ctx, e.p.cfg.Patience)
-	defer cancel()
 	// Noted before it is asked for: the answer may get lost.
 	l.leased.Store(true)
-	r, err := e.p.redis.Run(ctx, conn.LeaseScript, []string{l.keys.Settler, l.keys.Meta},
+	res, err := e.p.step(ctx, conn.LeaseScript, []string{l.keys.Settler, l.keys.Meta},
 		e.p.name, format.Itoa(dibs.LeaseTime.Milliseconds()), format.Itoa(settled.Epoch), format.Itoa(settled.Seq))
-	if err != nil {
-		return false, conn.Fault(ctx, dibs.EffectUnknown, err)
-	}
-	res, err := conn.ResultOf(&r)
-	if err != nil {
-		return false, dibs.Unavail(dibs.EffectUnknown, err)
-	}
 	if res.Word == "held" {
 		l.leased.Store(false)
 		return false, nil
 	}
-	if err := conn.Refusal(&res); err != nil {
-		return false, err
-	}
-	return true, nil
+	return err == nil, err
 }
 
 // yield gives all leases back, so that another process takes over at once. A

@@ -39,15 +39,15 @@ func (t *shardList) have(ctx context.Context, lanes laneMap) ([]dibs.ShardID, er
 			have = append(have, id)
 			continue
 		}
-		n, err := t.p.count(ctx, "XLEN", keys.Journal)
-		if err == nil && n == 0 {
+		n, err := t.p.call(ctx, "XLEN", keys.Journal)
+		if err == nil && n.Number == 0 {
 			// A shard whose entries were all dropped is held still.
-			n, err = t.p.count(ctx, "EXISTS", keys.Meta)
+			n, err = t.p.call(ctx, "EXISTS", keys.Meta)
 		}
 		if err != nil {
 			return nil, err
 		}
-		if n > 0 {
+		if n.Number > 0 {
 			have = append(have, id)
 			continue
 		}
@@ -63,11 +63,9 @@ func (t *shardList) listed(ctx context.Context) (map[dibs.ShardID]string, error)
 	if t.p.closed.Load() {
 		return nil, errClosed
 	}
-	ctx, cancel := context.WithTimeout(ctx, t.p.cfg.Patience)
-	defer cancel()
-	r, err := t.p.redis.Call(ctx, "HGETALL", format.ShardsKey)
+	r, err := t.p.call(ctx, "HGETALL", format.ShardsKey)
 	if err != nil {
-		return nil, conn.Fault(ctx, dibs.EffectNone, err)
+		return nil, err
 	}
 	shards := make(map[dibs.ShardID]string, len(r.List)/2)
 	for member, step := range r.Pairs() {
@@ -84,8 +82,8 @@ func (t *shardList) listed(ctx context.Context) (map[dibs.ShardID]string, error)
 // has expired. A shard that is open keeps its stream, even when it is empty. step is
 // what the list said before the shard was looked at: one that was listed since stays.
 func (t *shardList) forget(ctx context.Context, id dibs.ShardID, keys *format.Keys, step string) error {
-	n, err := t.p.count(ctx, "EXISTS", keys.Journal)
-	if err != nil || n > 0 {
+	n, err := t.p.call(ctx, "EXISTS", keys.Journal)
+	if err != nil || n.Number > 0 {
 		return err
 	}
 	ctx, cancel := context.WithTimeout(ctx, t.p.cfg.Patience)
@@ -101,17 +99,8 @@ func (t *shardList) forget(ctx context.Context, id dibs.ShardID, keys *format.Ke
 // twice in the life of a shard, whose epochs only rise. Older versions counted the
 // openings there, which are never more than the epochs.
 func (t *shardList) put(ctx context.Context, id dibs.ShardID, step int64) error {
-	ctx, cancel := context.WithTimeout(ctx, t.p.cfg.Patience)
-	defer cancel()
-	r, err := t.p.redis.Run(ctx, conn.ListScript, []string{format.ShardsKey}, format.MemberOf(id), format.Itoa(step))
-	if err != nil {
-		return conn.Fault(ctx, dibs.EffectUnknown, err)
-	}
-	res, err := conn.ResultOf(&r)
-	if err != nil {
-		return dibs.Unavail(dibs.EffectUnknown, err)
-	}
-	return conn.Refusal(&res)
+	_, err := t.p.step(ctx, conn.ListScript, []string{format.ShardsKey}, format.MemberOf(id), format.Itoa(step))
+	return err
 }
 
 // listHeld adds the shards to the list that this process decides on and that are

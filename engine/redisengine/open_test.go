@@ -242,11 +242,11 @@ func expires(t *testing.T, e *Engine, id dibs.ShardID, journal bool, name string
 		t.Fatal(err)
 	}
 	ttl := func(key string) int64 {
-		n, err := e.p.count(t.Context(), "PTTL", key)
+		n, err := e.p.call(t.Context(), "PTTL", key)
 		if err != nil {
 			t.Fatal(err)
 		}
-		return n
+		return n.Number
 	}
 	for _, key := range k.OfProduct() {
 		if left := ttl(key); left >= 0 {
@@ -404,11 +404,11 @@ func TestOpenShardsAreListed(t *testing.T) {
 					if err != nil {
 						return err
 					}
-					there, err := surveyor.p.count(t.Context(), "EXISTS", format.KeysOf(id, "").Meta)
+					there, err := surveyor.p.call(t.Context(), "EXISTS", format.KeysOf(id, "").Meta)
 					if err != nil {
 						return err
 					}
-					if there == 0 {
+					if there.Number == 0 {
 						read = listed[id]
 					}
 				}

@@ -1,18 +1,19 @@
 package redisengine
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"encoding/binary"
 	"errors"
 	"fmt"
 	"log/slog"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	"github.com/dibs-dev/dibs"
+	"github.com/dibs-dev/dibs/internal/wait"
 
 	"github.com/dibs-dev/dibs/internal/histogram"
 
@@ -102,12 +103,7 @@ func (p *process) keysIfKnown(id dibs.ShardID) (keys format.Keys, known bool, er
 func (p *process) localMS() int64 { return time.Since(p.since).Milliseconds() }
 
 // signal tells the readers of the journal that there is more; see dibs.Journal.
-func (p *process) signal() {
-	select {
-	case p.appended <- struct{}{}:
-	default:
-	}
-}
+func (p *process) signal() { wait.Kick(p.appended) }
 
 // start runs f in a goroutine that Close waits for; false, without f, once closed.
 func (p *process) start(f func()) bool {
@@ -131,43 +127,33 @@ func (p *process) end() bool {
 	return true
 }
 
-// count runs a command that answers with a number.
-func (p *process) count(ctx context.Context, command, key string) (int64, error) {
+// call runs a command that changes nothing.
+func (p *process) call(ctx context.Context, command, key string, args ...string) (conn.Reply, error) {
 	ctx, cancel := context.WithTimeout(ctx, p.cfg.Patience)
 	defer cancel()
-	r, err := p.redis.Call(ctx, command, key)
+	r, err := p.redis.Call(ctx, command, key, args...)
 	if err != nil {
-		return 0, conn.Fault(ctx, dibs.EffectNone, err)
+		return r, conn.Fault(ctx, dibs.EffectNone, err)
 	}
-	return r.Number, nil
+	return r, nil
 }
 
 // hget reads a field of a hash; none where the key is not a hash.
 func (p *process) hget(ctx context.Context, key, field string) (conn.Reply, error) {
-	ctx, cancel := context.WithTimeout(ctx, p.cfg.Patience)
-	defer cancel()
-	r, err := p.redis.Call(ctx, "HGET", key, field)
-	var answered *conn.AnsweredError
-	if errors.As(err, &answered) && strings.HasPrefix(answered.Message, "WRONGTYPE") {
+	r, err := p.call(ctx, "HGET", key, field)
+	if conn.Says(err, "WRONGTYPE") {
 		return conn.Reply{None: true}, nil
 	}
-	if err != nil {
-		return conn.Reply{}, conn.Fault(ctx, dibs.EffectNone, err)
-	}
-	return r, nil
+	return r, err
 }
 
 // step runs a script that takes no place seen, and returns its refusal as an error.
 func (p *process) step(ctx context.Context, s *conn.Script, keys []string, args ...string) (conn.Result, error) {
 	ctx, cancel := context.WithTimeout(ctx, p.cfg.Patience)
 	defer cancel()
-	r, err := p.redis.Run(ctx, s, keys, args...)
+	res, err := conn.ResultOf(ctx, p.redis, s, keys, args...)
 	if err != nil {
-		return conn.Result{}, conn.Fault(ctx, dibs.EffectUnknown, err)
-	}
-	res, err := conn.ResultOf(&r)
-	if err != nil {
-		return conn.Result{}, dibs.Unavail(dibs.EffectUnknown, err)
+		return res, conn.Fault(ctx, dibs.EffectUnknown, err)
 	}
 	return res, conn.Refusal(&res)
 }
@@ -179,9 +165,7 @@ func (p *process) prepare(ctx context.Context, c *conn.Client) error {
 		return err
 	}
 	if p.cfg.Durability == dibs.LevelReplicated {
-		if p.cfg.Replicas == 0 {
-			p.cfg.Replicas = replicas
-		}
+		p.cfg.Replicas = cmp.Or(p.cfg.Replicas, replicas)
 		c.Await(p.cfg.Replicas, p.cfg.Deadline/2)
 	}
 	return c.Load(ctx)

@@ -103,15 +103,11 @@ func (e *Engine) Server(ctx context.Context, id dibs.ShardID) (string, error) {
 	}
 	ctx, cancel := context.WithTimeout(ctx, e.p.cfg.Patience)
 	defer cancel()
-	r, err := e.p.redis.Run(ctx, conn.ServerScript, []string{keys.Meta})
+	res, err := conn.ResultOf(ctx, e.p.redis, conn.ServerScript, []string{keys.Meta})
 	if err != nil {
 		return "", conn.Fault(ctx, dibs.EffectNone, err)
 	}
-	res, err := conn.ResultOf(&r)
-	if err == nil {
-		err = conn.Refusal(&res)
-	}
-	if err == nil && len(res.Rest) < 1 {
+	if err = conn.Refusal(&res); err == nil && len(res.Rest) < 1 {
 		err = conn.ErrShape
 	}
 	if err != nil {

@@ -128,8 +128,7 @@ func (b *batch) settle(granted *format.Element, cause error) {
 		e.t.find(e.d)
 	}
 	none := dibs.Unavail(dibs.EffectNone, cause)
-	var answered *conn.AnsweredError
-	if errors.As(cause, &answered) {
+	if _, answered := errors.AsType[*conn.AnsweredError](cause); answered {
 		// Redis refuses this script; it would again.
 		for _, t := range rest {
 			t.fail(none)

@@ -4,11 +4,9 @@ import (
 	"context"
 	"encoding/binary"
 	"errors"
-	"strconv"
 
 	"github.com/dibs-dev/dibs"
 
-	"github.com/dibs-dev/dibs/engine/redisengine/internal/conn"
 	"github.com/dibs-dev/dibs/engine/redisengine/internal/format"
 )
 
@@ -60,32 +58,21 @@ func unsalvaged(cause, err error) error {
 
 // entryAt is what the journal must have had at a place, as the shard has it.
 func (s *shard) entryAt(ctx context.Context, at dibs.Cursor) (dibs.Entry, error) {
-	k := &s.keys
-	res, err := s.read(ctx, conn.FindScript, []string{k.Meta, k.Holdings, k.Places, k.Issued}, format.Itoa(at.Epoch), format.Itoa(at.Seq))
+	f, err := s.look(ctx, at)
 	if errors.Is(err, dibs.ErrNotFound) {
 		return dibs.Entry{Cursor: at, Kind: dibs.EntryUnreadable}, nil
 	}
 	if err != nil {
 		return dibs.Entry{}, err
 	}
-	if len(res.Rest) < 4 || len(res.Rest[2].Text) < format.TimeSize+format.RecordSize {
-		return dibs.Entry{}, dibs.Unavail(dibs.EffectNone, conn.ErrShape)
-	}
-	payIn, err := strconv.ParseInt(res.Rest[0].Text, 10, 64)
+	// It fails where the record is too short for a key.
+	g, _, err := format.CutGrant(s.id, f.user, f.record, f.payInMS)
 	if err != nil {
 		return dibs.Entry{}, dibs.Unavail(dibs.EffectNone, err)
 	}
-	user, _, err := format.CutName(res.Rest[1].Text)
-	if err != nil {
-		return dibs.Entry{}, err
-	}
-	g, _, err := format.CutGrant(s.id, user, res.Rest[2].Text, payIn)
-	if err != nil {
-		return dibs.Entry{}, dibs.Unavail(dibs.EffectNone, err)
-	}
-	numbers, err := itemNumbers(res.Rest[3].Text)
+	numbers, err := itemNumbers(f.items)
 	return dibs.Entry{
-		Cursor: at, Kind: dibs.EntryGrant, At: g.At, UserID: user, Key: binary.BigEndian.Uint64([]byte(res.Rest[2].Text[format.TimeSize:])),
+		Cursor: at, Kind: dibs.EntryGrant, At: g.At, UserID: f.user, Key: binary.BigEndian.Uint64([]byte(f.record[format.TimeSize:])),
 		PayBy: g.PayBy, Quantity: g.Quantity, Items: numbers,
 	}, err
 }

@@ -51,13 +51,9 @@ func (s *shard) run(ctx context.Context, script *conn.Script, keys []string, arg
 	seen := s.seen
 	s.known.Unlock()
 	args = append([]string{strconv.Itoa(int(seen.Epoch)), strconv.FormatUint(uint64(seen.Seq), 10)}, args...)
-	r, err := s.p.redis.Run(ctx, script, keys, args...)
+	res, err := conn.ResultOf(ctx, s.p.redis, script, keys, args...)
 	if err != nil {
-		return conn.Result{}, err
-	}
-	res, err := conn.ResultOf(&r)
-	if err != nil {
-		return conn.Result{}, err
+		return res, err
 	}
 	if res.Word == "behind" {
 		if err := s.expel(ctx, seen); err != nil {
@@ -93,11 +89,7 @@ func (s *shard) read(ctx context.Context, script *conn.Script, keys []string, ar
 func (s *shard) expel(ctx context.Context, seen dibs.Cursor) error {
 	s.p.log.Error("Redis has lost history of a shard, which is shut until it is loaded again",
 		"shard", s.id.String(), "seen", seen.String())
-	r, err := s.p.redis.Run(ctx, conn.ExpelScript, []string{s.keys.Meta, s.keys.State}, format.Itoa(seen.Epoch), format.Itoa(seen.Seq))
-	if err != nil {
-		return err
-	}
-	res, err := conn.ResultOf(&r)
+	res, err := conn.ResultOf(ctx, s.p.redis, conn.ExpelScript, []string{s.keys.Meta, s.keys.State}, format.Itoa(seen.Epoch), format.Itoa(seen.Seq))
 	if err != nil {
 		return err
 	}
@@ -107,11 +99,7 @@ func (s *shard) expel(ctx context.Context, seen dibs.Cursor) error {
 // standing asks Redis for its time and the epoch in which the shard is open, 0
 // when it is not.
 func (s *shard) standing(ctx context.Context) (nowMS int64, epoch uint16, err error) {
-	r, err := s.p.redis.Run(ctx, conn.StatsScript, []string{s.keys.Meta}, "0", "0")
-	if err != nil {
-		return 0, 0, err
-	}
-	res, err := conn.ResultOf(&r)
+	res, err := conn.ResultOf(ctx, s.p.redis, conn.StatsScript, []string{s.keys.Meta}, "0", "0")
 	if err == nil && res.Word == "ok" {
 		epoch = res.At.Epoch
 	}

@@ -2,9 +2,7 @@ package redisengine
 
 import (
 	"context"
-	"errors"
 	"maps"
-	"strings"
 	"sync"
 	"time"
 
@@ -136,18 +134,14 @@ func (s *surveys) isSettled(ctx context.Context, id dibs.ShardID) (there, settle
 	if err != nil {
 		return false, false, err
 	}
-	ctx, cancel := context.WithTimeout(ctx, s.p.cfg.Patience)
-	defer cancel()
-	r, err := s.p.redis.Call(ctx, "HMGET", keys.Meta, "state", "epoch", "seq", "settled_epoch", "settled_seq")
-	var answered *conn.AnsweredError
-	if errors.As(err, &answered) && strings.HasPrefix(answered.Message, "WRONGTYPE") {
+	r, err := s.p.call(ctx, "HMGET", keys.Meta, "state", "epoch", "seq", "settled_epoch", "settled_seq")
+	switch {
+	case conn.Says(err, "WRONGTYPE"):
 		// The question that follows is refused, and says why.
 		return true, false, nil
-	}
-	if err != nil {
-		return false, false, conn.Fault(ctx, dibs.EffectNone, err)
-	}
-	if len(r.List) != 5 {
+	case err != nil:
+		return false, false, err
+	case len(r.List) != 5:
 		return false, false, dibs.Unavail(dibs.EffectNone, conn.ErrShape)
 	}
 	f := r.List

@@ -85,31 +85,24 @@ func (e *Engine) placedOn(ctx context.Context, id dibs.ShardID) (int, error) {
 	if errors.Is(err, dibs.ErrNotFound) {
 		return 0, nil
 	}
-	if err != nil {
-		return 0, dibs.AsUnavailable(err, dibs.EffectNone)
-	}
-	return number, nil
+	return number, dibs.AsUnavailable(err, dibs.EffectNone)
 }
 
 // unplaced returns the deployment for a shard that the ledger has on none. A ledger that
 // was restored from an older backup may have forgotten where it was: a deployment that
 // has a journal of it keeps it.
 func (e *Engine) unplaced(ctx context.Context, id dibs.ShardID) (*member, error) {
-	type found struct {
-		end dibs.Cursor
-		err error
-	}
 	var errs []error
-	for i, f := range each(e.members, func(m *member) (f found) {
-		if !m.away.Load() {
-			f.end, f.err = m.deployment().JournalEnd(ctx, id)
+	for _, end := range each(e.members, func(m *member) told[dibs.Cursor] {
+		if m.away.Load() {
+			return told[dibs.Cursor]{}
 		}
-		return f
+		return tells(m, func(d Deployment) (dibs.Cursor, error) { return d.JournalEnd(ctx, id) })
 	}) {
-		if f.end != (dibs.Cursor{}) {
-			return e.members[i], nil
+		if end.answer != (dibs.Cursor{}) {
+			return end.by, nil
 		}
-		errs = append(errs, e.members[i].failed(f.err))
+		errs = append(errs, end.err)
 	}
 	if err := errors.Join(errs...); err != nil {
 		return nil, dibs.AsUnavailable(err, dibs.EffectNone)

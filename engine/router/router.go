@@ -1,6 +1,7 @@
 package router
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"log/slog"
@@ -9,6 +10,7 @@ import (
 	"time"
 
 	"github.com/dibs-dev/dibs"
+	"github.com/dibs-dev/dibs/internal/wait"
 	"github.com/dibs-dev/dibs/live"
 )
 
@@ -126,9 +128,7 @@ func New(ctx context.Context, cfg Config) (*Engine, error) {
 	e := &Engine{
 		byNumber: make(map[int]*member, len(cfg.Members)), ledger: cfg.Ledger, log: cfg.Logger, now: cfg.Now, appended: make(chan struct{}, 1),
 	}
-	if e.log == nil {
-		e.log = slog.New(slog.DiscardHandler)
-	}
+	e.log = cmp.Or(e.log, slog.New(slog.DiscardHandler))
 	if e.now == nil {
 		e.now = time.Now
 	}
@@ -174,10 +174,7 @@ func (e *Engine) forward(ctx context.Context, m *member) {
 			return
 		case <-m.deployment().Appended():
 		}
-		select {
-		case e.appended <- struct{}{}:
-		default:
-		}
+		wait.Kick(e.appended)
 	}
 }
 

@@ -13,23 +13,13 @@ import (
 // JournalShards lists the shards of all deployments; see dibs.Journal. When some fail it
 // returns those of the others with the error.
 func (e *Engine) JournalShards(ctx context.Context) ([]dibs.ShardID, error) {
-	type listed struct {
-		shards []dibs.ShardID
-		err    error
-	}
 	var shards []dibs.ShardID
 	var errs []error
 	seen := make(map[dibs.ShardID]bool)
-	for i, l := range each(e.members, func(m *member) (l listed) {
-		if m.away.Load() {
-			return listed{err: m.refused()}
-		}
-		l.shards, l.err = m.deployment().JournalShards(ctx)
-		return l
-	}) {
-		errs = append(errs, e.members[i].failed(l.err))
-		for _, id := range l.shards {
-			here, err := e.isOn(ctx, e.members[i], id)
+	for _, l := range askAll(e, func(d Deployment) ([]dibs.ShardID, error) { return d.JournalShards(ctx) }) {
+		errs = append(errs, l.err)
+		for _, id := range l.answer {
+			here, err := e.isOn(ctx, l.by, id)
 			errs = append(errs, err)
 			if here && !seen[id] {
 				seen[id], shards = true, append(shards, id)
@@ -37,6 +27,29 @@ func (e *Engine) JournalShards(ctx context.Context) ([]dibs.ShardID, error) {
 		}
 	}
 	return shards, errors.Join(errs...)
+}
+
+// told is what a deployment has answered, or why it has not.
+type told[T any] struct {
+	by     *member
+	answer T
+	err    error
+}
+
+// tells asks a deployment, which has to be there.
+func tells[T any](m *member, ask func(d Deployment) (T, error)) told[T] {
+	answer, err := ask(m.deployment())
+	return told[T]{m, answer, m.failed(err)}
+}
+
+// askAll asks all deployments; those that are away have refused.
+func askAll[T any](e *Engine, ask func(d Deployment) (T, error)) []told[T] {
+	return each(e.members, func(m *member) told[T] {
+		if m.away.Load() {
+			return told[T]{by: m, err: m.failed(m.refused())}
+		}
+		return tells(m, ask)
+	})
 }
 
 // isOn reports whether a shard that a deployment lists is there. A deployment may still
@@ -48,23 +61,13 @@ func (e *Engine) isOn(ctx context.Context, m *member, id dibs.ShardID) (bool, er
 
 // HoldingsOf returns a user's grants on all deployments; see dibs.Engine.
 func (e *Engine) HoldingsOf(ctx context.Context, user string) ([]dibs.Grant, error) {
-	type held struct {
-		grants []dibs.Grant
-		err    error
-	}
 	var grants []dibs.Grant
-	for i, h := range each(e.members, func(m *member) (h held) {
-		if m.away.Load() {
-			return held{err: m.refused()}
-		}
-		h.grants, h.err = m.deployment().HoldingsOf(ctx, user)
-		return h
-	}) {
+	for _, h := range askAll(e, func(d Deployment) ([]dibs.Grant, error) { return d.HoldingsOf(ctx, user) }) {
 		if h.err != nil {
-			return nil, e.members[i].failed(h.err)
+			return nil, h.err
 		}
-		for _, g := range h.grants {
-			here, err := e.isOn(ctx, e.members[i], g.ShardID)
+		for _, g := range h.answer {
+			here, err := e.isOn(ctx, h.by, g.ShardID)
 			if err != nil {
 				return nil, err
 			}
@@ -79,21 +82,16 @@ func (e *Engine) HoldingsOf(ctx context.Context, user string) ([]dibs.Grant, err
 // Servers names the runs of all servers that answer, by deployment and address; see
 // dibs.Engine.
 func (e *Engine) Servers(ctx context.Context) (map[string]string, error) {
-	type named struct {
-		runs map[string]string
-		err  error
-	}
 	all := make(map[string]string)
 	var errs []error
-	reached := e.reached()
-	for i, n := range each(reached, func(m *member) (n named) {
-		n.runs, n.err = m.deployment().Servers(ctx)
-		return n
+	for _, n := range each(e.reached(), func(m *member) told[map[string]string] {
+		runs, err := m.deployment().Servers(ctx)
+		return told[map[string]string]{m, runs, err}
 	}) {
 		errs = append(errs, n.err)
-		for addr, run := range n.runs {
+		for addr, run := range n.answer {
 			// Servers of two networks may have the same address.
-			all[fmt.Sprintf("%d %s", reached[i].number, addr)] = run
+			all[fmt.Sprintf("%d %s", n.by.number, addr)] = run
 		}
 	}
 	return all, errors.Join(errs...)

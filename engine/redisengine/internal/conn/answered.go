@@ -27,30 +27,25 @@ var refused = []string{
 // ChangedNothing reports whether an error says for sure that Redis has changed
 // nothing.
 func ChangedNothing(err error) bool {
-	var answered *AnsweredError
-	if errors.As(err, &answered) {
-		for _, code := range refused {
-			if strings.HasPrefix(answered.Message, code) {
-				return true
-			}
-		}
-		return false
+	if op, ok := errors.AsType[*net.OpError](err); ok && op.Op == "dial" {
+		return true
 	}
-	var op *net.OpError
-	return errors.As(err, &op) && op.Op == "dial"
+	return Says(err, refused...)
+}
+
+// Says reports whether Redis has answered with an error that begins in one of these ways.
+func Says(err error, begins ...string) bool {
+	answered, ok := errors.AsType[*AnsweredError](err)
+	return ok && slices.ContainsFunc(begins, func(code string) bool { return strings.HasPrefix(answered.Message, code) })
 }
 
 // passing begins the refusals of a server that will soon do better: it loads
 // its files or runs a script, or the shard is on its way to another server.
-var passing = []string{"LOADING", "BUSY", "READONLY", "MASTERDOWN", "TRYAGAIN", "CLUSTERDOWN", "MOVED", "ASK"}
+var passing = []string{"LOADING ", "BUSY ", "READONLY ", "MASTERDOWN ", "TRYAGAIN ", "CLUSTERDOWN ", "MOVED ", "ASK "}
 
 // WillPass reports whether an error says that Redis has changed nothing, and
 // that it is worth asking again a little later.
-func WillPass(err error) bool {
-	var answered *AnsweredError
-	return errors.As(err, &answered) &&
-		slices.ContainsFunc(passing, func(code string) bool { return strings.HasPrefix(answered.Message, code+" ") })
-}
+func WillPass(err error) bool { return Says(err, passing...) }
 
 // errNoMaster says that no server was found that decides.
 var errNoMaster = errors.New("redisengine: no master is known")
@@ -60,24 +55,18 @@ var errNoMaster = errors.New("redisengine: no master is known")
 // Redis, or of something else, that answers what no waiting changes: it does not let
 // dibs in, or is not what the address says.
 func CannotReach(err error) bool {
-	var answered *AnsweredError
-	var plain *rueidis.RedisError
-	if errors.As(err, &plain) {
+	if plain, ok := errors.AsType[*rueidis.RedisError](err); ok {
 		err = &AnsweredError{Message: plain.Error()}
 	}
-	if errors.As(err, &answered) {
+	if _, answered := errors.AsType[*AnsweredError](err); answered {
 		return WillPass(err)
 	}
-	var op *net.OpError
-	if errors.As(err, &op) {
+	if op, ok := errors.AsType[*net.OpError](err); ok {
 		// TLS tells with other words that the two do not fit.
 		return op.Op == "dial" || op.Op == "read" || op.Op == "write"
 	}
-	for _, gone := range []error{io.EOF, io.ErrUnexpectedEOF, context.DeadlineExceeded, rueidis.ErrClosing, rueidis.ErrNoSlot, errNoMaster} {
-		if errors.Is(err, gone) {
-			return true
-		}
-	}
+	gone := []error{io.EOF, io.ErrUnexpectedEOF, context.DeadlineExceeded, rueidis.ErrClosing, rueidis.ErrNoSlot, errNoMaster}
 	// The driver has no name for it: the server is a replica, until the next master is chosen.
-	return strings.Contains(err.Error(), "the redis role is not master")
+	return slices.ContainsFunc(gone, func(is error) bool { return errors.Is(err, is) }) ||
+		strings.Contains(err.Error(), "the redis role is not master")
 }

@@ -75,8 +75,7 @@ func factsOf(ctx context.Context, addr string, node rueidis.Client) (*Facts, err
 		f.Version[i], _ = strconv.Atoi(part)
 	}
 	r, err = answer(answers[1])
-	var answered *AnsweredError
-	if err != nil && !errors.As(err, &answered) {
+	if _, answered := errors.AsType[*AnsweredError](err); err != nil && !answered {
 		return nil, err
 	}
 	settings := r.Pairs()

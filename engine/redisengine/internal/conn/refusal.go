@@ -9,18 +9,28 @@ import (
 	"github.com/dibs-dev/dibs"
 )
 
-// The refusals of scripts, beside the errors of the contract.
-var (
-	errSpent      = dibs.Unavail(dibs.EffectNone, errors.New("redisengine: the epoch has no places left"))
-	errTooNew     = dibs.Unavail(dibs.EffectNone, errors.New("redisengine: the command's epoch is not open yet"))
-	errSuperseded = dibs.Unavail(dibs.EffectNone, errors.New("redisengine: Redis has lost a part of the load"))
-	errNotOver    = dibs.Fail(dibs.InvalidState, dibs.Text{EN: "the campaign is not over by Redis' clock", ZH: "按 Redis 时钟，活动尚未结束"})
-	ErrLoading    = dibs.Fail(dibs.InvalidState, dibs.Text{EN: "the shard is being loaded", ZH: "分片正在加载"})
-	errNewer      = dibs.Unavail(dibs.EffectNone, errors.New("redisengine: a later version of dibs has written the shard: upgrade this one"))
-	errUndivided  = dibs.Unavail(dibs.EffectNone, notDividedError{})
-	errBehind     = errors.New("redisengine: Redis holds less of the shard than it did before: its history has forked")
-	errRange      = dibs.Fail(dibs.InvalidState, dibs.Text{EN: "the stock would exceed what can be counted", ZH: "库存超出可计数范围"})
-)
+// refusals are the errors that the words of scripts stand for, beside those of Refusal.
+var refusals = map[string]error{
+	"ok":         nil,
+	"not_open":   dibs.ErrNotOpen,
+	"absent":     dibs.ErrNotOpen,
+	"not_found":  dibs.ErrNotFound,
+	"stale":      dibs.ErrStale,
+	"loading":    ErrLoading,
+	"gap":        dibs.Unavail(dibs.EffectNone, dibs.ErrGap),
+	"late":       dibs.Unavail(dibs.EffectNone, ErrLate),
+	"undivided":  dibs.Unavail(dibs.EffectNone, notDividedError{}),
+	"behind":     dibs.Unavail(dibs.EffectNone, errors.New("redisengine: Redis holds less of the shard than it did before: its history has forked")),
+	"spent":      dibs.Unavail(dibs.EffectNone, errors.New("redisengine: the epoch has no places left")),
+	"too_new":    dibs.Unavail(dibs.EffectNone, errors.New("redisengine: the command's epoch is not open yet")),
+	"superseded": dibs.Unavail(dibs.EffectNone, errors.New("redisengine: Redis has lost a part of the load")),
+	"newer":      dibs.Unavail(dibs.EffectNone, errors.New("redisengine: a later version of dibs has written the shard: upgrade this one")),
+	"range":      dibs.Fail(dibs.InvalidState, dibs.Text{EN: "the stock would exceed what can be counted", ZH: "库存超出可计数范围"}),
+	"not_over":   dibs.Fail(dibs.InvalidState, dibs.Text{EN: "the campaign is not over by Redis' clock", ZH: "按 Redis 时钟，活动尚未结束"}),
+}
+
+// ErrLoading refuses what cannot be done to a shard while it is loaded.
+var ErrLoading = dibs.Fail(dibs.InvalidState, dibs.Text{EN: "the shard is being loaded", ZH: "分片正在加载"})
 
 // notDividedError is how an engine refuses a load by fewer shards than the shard goes by;
 // see dibs.Engine.Open.
@@ -40,37 +50,10 @@ var ErrLate = errors.New("redisengine: the claim came too late to be decided")
 
 // Refusal is the error that a script's word stands for; nil for ok.
 func Refusal(res *Result) error {
+	if err, known := refusals[res.Word]; known {
+		return err
+	}
 	switch res.Word {
-	case "ok":
-		return nil
-	case "not_open", "absent":
-		return dibs.ErrNotOpen
-	case "newer":
-		return errNewer
-	case "not_found":
-		return dibs.ErrNotFound
-	case "stale":
-		return dibs.ErrStale
-	case "too_new":
-		return errTooNew
-	case "spent":
-		return errSpent
-	case "undivided":
-		return errUndivided
-	case "superseded":
-		return errSuperseded
-	case "range":
-		return errRange
-	case "not_over":
-		return errNotOver
-	case "loading":
-		return ErrLoading
-	case "late":
-		return dibs.Unavail(dibs.EffectNone, ErrLate)
-	case "behind":
-		return dibs.Unavail(dibs.EffectNone, errBehind)
-	case "gap":
-		return dibs.Unavail(dibs.EffectNone, dibs.ErrGap)
 	case "too_many":
 		left := int64(0)
 		if len(res.Rest) > 0 {

@@ -1,6 +1,7 @@
 package conn
 
 import (
+	"context"
 	"errors"
 
 	"github.com/dibs-dev/dibs"
@@ -24,8 +25,7 @@ func answer(result rueidis.RedisResult) (Reply, error) {
 	if rueidis.IsRedisNil(err) {
 		return Reply{None: true}, nil
 	}
-	var e *rueidis.RedisError
-	if errors.As(err, &e) {
+	if e, ok := errors.AsType[*rueidis.RedisError](err); ok {
 		return Reply{}, &AnsweredError{Message: e.Error()}
 	}
 	if err != nil {
@@ -90,10 +90,14 @@ type Result struct {
 // was answered is unknown.
 var ErrShape = errors.New("redisengine: a script answered in another shape than it should")
 
-// ResultOf reads the head of a script's answer; ErrShape when it has none.
-func ResultOf(r *Reply) (Result, error) {
-	if len(r.List) < 4 {
-		return Result{}, ErrShape
+// ResultOf runs a script and reads the head of its answer; ErrShape when it has none.
+func ResultOf(ctx context.Context, at Server, s *Script, keys []string, args ...string) (Result, error) {
+	r, err := at.Run(ctx, s, keys, args...)
+	if err == nil && len(r.List) < 4 {
+		err = ErrShape
+	}
+	if err != nil {
+		return Result{}, err
 	}
 	return Result{
 		Word: r.List[0].Text, NowMS: r.List[1].Number, Rest: r.List[4:],

@@ -20,11 +20,15 @@ type Script struct {
 // answering are the scripts whose answers callers rely on.
 var answering = []string{"claim", "release", "adjust", "configure", "stats", "find", "holdings", "shut", "open", "retire"}
 
+// scripts are the operations, as they are made.
+var scripts []*Script
+
 // newScript reads lua/name.lua, behind the part that all shard scripts share.
 func newScript(name string) *Script {
-	text := luaText("shard") + luaText(name)
-	sum := sha1.Sum([]byte(text))
-	return &Script{Name: name, text: text, sha: hex.EncodeToString(sum[:]), waits: slices.Contains(answering, name)}
+	s := RawScript(luaText("shard") + luaText(name))
+	s.Name, s.waits = name, slices.Contains(answering, name)
+	scripts = append(scripts, s)
+	return s
 }
 
 // RawScript is a script of a caller of the engine. Its answer must have reached the
@@ -67,10 +71,4 @@ var (
 	UnleaseScript   = newScript("unlease")
 	WatchScript     = newScript("watch")
 	ProbeScript     = newScript("probe")
-
-	scripts = []*Script{
-		ClaimScript, ReleaseScript, AdjustScript, ConfigureScript, StatsScript, FindScript, HoldingsScript,
-		ShutScript, LoadScript, CountScript, OpenScript, RetireScript, TrimScript, ListScript, ForgetScript, ExpelScript, HaltScript, ServerScript,
-		LeaseScript, UnleaseScript, WatchScript, ProbeScript,
-	}
 )

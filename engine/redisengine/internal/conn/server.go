@@ -188,8 +188,7 @@ func (c *Client) Run(ctx context.Context, s *Script, keys []string, args ...stri
 		return answer(c.c.Do(ctx, command))
 	}
 	r, err := do(c.c.B().Evalsha().Sha1(s.sha).Numkeys(int64(len(keys))).Key(keys...).Arg(args...).Build())
-	var answered *AnsweredError
-	if errors.As(err, &answered) && strings.HasPrefix(answered.Message, "NOSCRIPT") {
+	if Says(err, "NOSCRIPT") {
 		// It was flushed, or the server is another one. Nothing was run, and with
 		// the whole text there is no moment in which it can be flushed again.
 		return do(c.c.B().Eval().Script(s.text).Numkeys(int64(len(keys))).Key(keys...).Arg(args...).Build())

@@ -113,11 +113,8 @@ func MemberOf(id dibs.ShardID) string { return fmt.Sprintf("%d:%d", id.Campaign,
 func ShardOf(member string) (dibs.ShardID, error) {
 	campaign, shard, _ := strings.Cut(member, ":")
 	c, err := strconv.ParseUint(campaign, 10, 32)
-	if err != nil {
-		return dibs.ShardID{}, fmt.Errorf("redisengine: the list of shards has %q: %w", member, dibs.ErrCorrupt)
-	}
-	s, err := strconv.ParseUint(shard, 10, 8)
-	if err != nil {
+	s, wrong := strconv.ParseUint(shard, 10, 8)
+	if err != nil || wrong != nil {
 		return dibs.ShardID{}, fmt.Errorf("redisengine: the list of shards has %q: %w", member, dibs.ErrCorrupt)
 	}
 	return dibs.ShardID{Campaign: uint32(c), Shard: uint8(s)}, nil
@@ -130,14 +127,8 @@ func StreamID(c dibs.Cursor) string { return fmt.Sprintf("%d-%d", c.Epoch, c.Seq
 func StreamPlace(id string) (dibs.Cursor, error) {
 	epoch, seq, _ := strings.Cut(id, "-")
 	e, err := strconv.ParseUint(epoch, 10, 16)
-	if err == nil && e > dibs.MaxEpoch {
-		err = strconv.ErrRange
-	}
-	if err != nil {
-		return dibs.Cursor{}, fmt.Errorf("redisengine: the journal has the id %q: %w", id, dibs.ErrCorrupt)
-	}
-	s, err := strconv.ParseUint(seq, 10, 32)
-	if err != nil {
+	s, wrong := strconv.ParseUint(seq, 10, 32)
+	if err != nil || e > dibs.MaxEpoch || wrong != nil {
 		return dibs.Cursor{}, fmt.Errorf("redisengine: the journal has the id %q: %w", id, dibs.ErrCorrupt)
 	}
 	return dibs.Cursor{Epoch: uint16(e), Seq: uint32(s)}, nil
