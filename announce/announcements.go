@@ -120,9 +120,7 @@ func (s *Announcements) Create(ctx context.Context, campaignID string, spec Anno
 	a.First = max(0, min(s.cfg.First, a.Threshold))
 	dibs.Set(&a.First, spec.First)
 	dibs.Set(&a.Rate, spec.Rate)
-	if a.Merchant == "" {
-		a.Merchant = c.Gate.FollowersOf()
-	}
+	a.Merchant = cmp.Or(a.Merchant, c.Gate.FollowersOf())
 	if fs := a.faults(c); len(fs) > 0 {
 		return nil, dibs.Invalid(fs...)
 	}
@@ -179,10 +177,7 @@ func (s *Announcements) List(ctx context.Context, campaignID string, page dibs.P
 		return dibs.List[Announcement]{}, err
 	}
 	l, err := s.ledger.AnnouncementsOf(ctx, c.Number, page)
-	if err != nil {
-		return dibs.List[Announcement]{}, dibs.AsUnavailable(err, dibs.EffectNone)
-	}
-	return l, nil
+	return l, dibs.AsUnavailable(err, dibs.EffectNone)
 }
 
 // Get shows one, with how many of its followers every taker of the

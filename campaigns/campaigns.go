@@ -141,10 +141,7 @@ func (s *Campaigns) Create(ctx context.Context, spec dibs.CampaignSpec) (*dibs.C
 			return nil, err
 		}
 	}
-	if err := s.ledger.InsertCampaign(ctx, c, items); err != nil {
-		return nil, dibs.AsUnavailable(err, dibs.EffectUnknown)
-	}
-	return c, nil
+	return c, dibs.AsUnavailable(s.ledger.InsertCampaign(ctx, c, items), dibs.EffectUnknown)
 }
 
 // countsProducts refuses a limit per product where the engine cannot count over

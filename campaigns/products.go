@@ -22,10 +22,7 @@ func (s *Products) Create(ctx context.Context, spec dibs.ProductSpec) (*dibs.Pro
 	if err != nil {
 		return nil, err
 	}
-	if err := s.ledger.InsertProduct(ctx, p); err != nil {
-		return nil, dibs.AsUnavailable(err, dibs.EffectUnknown)
-	}
-	return p, nil
+	return p, dibs.AsUnavailable(s.ledger.InsertProduct(ctx, p), dibs.EffectUnknown)
 }
 
 // Get returns a product. ErrNotFound.

@@ -204,10 +204,7 @@ func (s *Campaigns) withdraw(ctx context.Context, c *dibs.Campaign, ch dibs.Stoc
 	if err == nil && !made {
 		err = errWithdrawalLost
 	}
-	if err != nil {
-		return dibs.AsUnavailable(err, dibs.EffectUnknown)
-	}
-	return nil
+	return dibs.AsUnavailable(err, dibs.EffectUnknown)
 }
 
 // withdrawnFrom is the shard that a withdrawal is taken from: by the shards that the

@@ -254,8 +254,8 @@ func (s *Claims) of(c *dibs.Campaign, g *dibs.Grant) *dibs.Claim {
 
 // failed counts and shapes an engine's error.
 func (s *Claims) failed(l *live.Campaign, err error) error {
-	var e *dibs.Error
-	if !errors.As(err, &e) {
+	e, ok := errors.AsType[*dibs.Error](err)
+	if !ok {
 		e = dibs.Unavail(dibs.EffectUnknown, err)
 	}
 	l.Refuse(e.Reason)

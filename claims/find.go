@@ -201,10 +201,7 @@ func (s *Claims) Luck(ctx context.Context, campaignID string, most int) (Luck, e
 		return Luck{}, err
 	}
 	l, err := s.ledger.Luck(ctx, c.Number, most)
-	if err != nil {
-		return Luck{}, dibs.AsUnavailable(err, dibs.EffectNone)
-	}
-	return l, nil
+	return l, dibs.AsUnavailable(err, dibs.EffectNone)
 }
 
 // list reads a page and dresses its claims.

@@ -99,8 +99,7 @@ func (s *Claims) elsewhere(c *dibs.Campaign, no dibs.Reason) dibs.Result {
 // failedElsewhere counts an error of a claim on such a campaign.
 func (s *Claims) failedElsewhere(err error) error {
 	reason := dibs.Unavailable
-	var e *dibs.Error
-	if errors.As(err, &e) {
+	if e, ok := errors.AsType[*dibs.Error](err); ok {
 		reason = e.Reason
 	}
 	s.registry.Elsewhere[reason].Add(1)

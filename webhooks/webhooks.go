@@ -101,19 +101,13 @@ func (s *Webhooks) Create(ctx context.Context, spec EndpointSpec) (EndpointView,
 // Get returns an endpoint. ErrNotFound.
 func (s *Webhooks) Get(ctx context.Context, id string) (*WebhookEndpoint, error) {
 	e, err := s.ledger.Endpoint(ctx, id)
-	if err != nil {
-		return nil, dibs.AsUnavailable(err, dibs.EffectNone)
-	}
-	return e, nil
+	return e, dibs.AsUnavailable(err, dibs.EffectNone)
 }
 
 // List lists all endpoints by id.
 func (s *Webhooks) List(ctx context.Context) ([]WebhookEndpoint, error) {
 	list, err := s.ledger.Endpoints(ctx)
-	if err != nil {
-		return nil, dibs.AsUnavailable(err, dibs.EffectNone)
-	}
-	return list, nil
+	return list, dibs.AsUnavailable(err, dibs.EffectNone)
 }
 
 // Patch changes an endpoint. *Error of InvalidRequest; ErrNotFound.
@@ -192,10 +186,7 @@ func (s *Webhooks) change(ctx context.Context, id string, change func(*WebhookEn
 
 // Delete drops an endpoint with its deliveries. ErrNotFound.
 func (s *Webhooks) Delete(ctx context.Context, id string) error {
-	if err := s.ledger.DeleteEndpoint(ctx, id); err != nil {
-		return dibs.AsUnavailable(err, dibs.EffectUnknown)
-	}
-	return nil
+	return dibs.AsUnavailable(s.ledger.DeleteEndpoint(ctx, id), dibs.EffectUnknown)
 }
 
 // Test queues an event that only tries an endpoint, and returns its
@@ -221,10 +212,7 @@ func (s *Webhooks) Test(ctx context.Context, id string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	if err := s.ledger.QueueDeliveries(ctx, nil, []WebhookDelivery{d}); err != nil {
-		return "", dibs.AsUnavailable(err, dibs.EffectUnknown)
-	}
-	return e.ID, nil
+	return e.ID, dibs.AsUnavailable(s.ledger.QueueDeliveries(ctx, nil, []WebhookDelivery{d}), dibs.EffectUnknown)
 }
 
 // NewDelivery is the delivery of an event to an endpoint, due at once.
@@ -243,10 +231,7 @@ func (s *Webhooks) Deliveries(ctx context.Context, endpoint string, status Deliv
 		return dibs.List[WebhookDelivery]{}, err
 	}
 	list, err := s.ledger.Deliveries(ctx, endpoint, status, page)
-	if err != nil {
-		return list, dibs.AsUnavailable(err, dibs.EffectNone)
-	}
-	return list, nil
+	return list, dibs.AsUnavailable(err, dibs.EffectNone)
 }
 
 // Redeliver makes an event be delivered again, whatever became of it, or with
