@@ -34,14 +34,6 @@ func proseFault(field, s string, required bool, most int) []Fault {
 	return textFault(field, s, required, most, func(r rune) bool { return IsControl(r) && !isBreak(r) })
 }
 
-// controlFault reports a text that has a refused character.
-func controlFault(field, s string, refused func(rune) bool) []Fault {
-	if strings.ContainsFunc(s, refused) {
-		return []Fault{{field, hasControls}}
-	}
-	return nil
-}
-
 // TextFault reports a text of one line that is empty (when required), too long, or has
 // a character for which IsControl is true.
 func TextFault(field, s string, required bool, most int) []Fault {
@@ -58,5 +50,5 @@ func textFault(field, s string, required bool, most int, refused func(rune) bool
 	case !utf8.ValidString(s):
 		return []Fault{{field, Text{"must be valid UTF-8", "必须是有效的 UTF-8"}}}
 	}
-	return controlFault(field, s, refused)
+	return unless(!strings.ContainsFunc(s, refused), field, hasControls)
 }

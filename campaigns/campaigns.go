@@ -378,15 +378,13 @@ func (s *Campaigns) moveState(ctx context.Context, id string, to dibs.State, doi
 		if c.State == to {
 			return nil
 		}
-		for _, f := range from {
-			if c.State == f {
-				if c.State = to; to == dibs.EndedState {
-					c.EndedAt = dibs.Ms(s.now())
-				}
-				return nil
-			}
+		if !slices.Contains(from, c.State) {
+			return wrongState(c, doing, doingZH)
 		}
-		return wrongState(c, doing, doingZH)
+		if c.State = to; to == dibs.EndedState {
+			c.EndedAt = dibs.Ms(s.now())
+		}
+		return nil
 	})
 }
 

@@ -74,10 +74,7 @@ func (s *Campaigns) ImportCodes(ctx context.Context, id string, file io.ReadSeek
 	if err != nil {
 		return nil, err
 	}
-	c, err := s.registry.Fresh(ctx, id)
-	if errors.Is(err, dibs.ErrNotFound) {
-		return nil, dibs.NoSuchCampaign
-	}
+	c, err := s.registry.Now(ctx, id)
 	if err != nil {
 		return nil, err
 	}

@@ -1,6 +1,7 @@
 package idgen
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"errors"
@@ -36,10 +37,7 @@ func OpenRedisCounter(url, prefix string) (*RedisCounter, error) {
 	if err != nil {
 		return nil, err
 	}
-	if prefix == "" {
-		prefix = "ids:"
-	}
-	return &RedisCounter{c, prefix}, nil
+	return &RedisCounter{c, cmp.Or(prefix, "ids:")}, nil
 }
 
 func openRedis(url string) (rueidis.Client, error) {
@@ -50,10 +48,15 @@ func openRedis(url string) (rueidis.Client, error) {
 	// A command whose answer is lost would leave a gap when it ran again.
 	opt.DisableCache, opt.DisableRetry = true, true
 	c, err := rueidis.NewClient(opt)
-	if err != nil {
-		return nil, fmt.Errorf("idgen: connecting to Redis: %w", err)
+	return c, failed("connecting to Redis", err)
+}
+
+// failed says what failed; nil for nil.
+func failed(doing string, err error) error {
+	if err == nil {
+		return nil
 	}
-	return c, nil
+	return fmt.Errorf("idgen: %s: %w", doing, err)
 }
 
 // Close ends the connection.
@@ -62,10 +65,7 @@ func (r *RedisCounter) Close() { r.c.Close() }
 // Take implements Counter.
 func (r *RedisCounter) Take(ctx context.Context, name string, n int64) (int64, error) {
 	last, err := r.c.Do(ctx, r.c.B().Incrby().Key(r.prefix+name).Increment(n).Build()).AsInt64()
-	if err != nil {
-		return 0, fmt.Errorf("idgen: counting in Redis: %w", err)
-	}
-	return last, nil
+	return last, failed("counting in Redis", err)
 }
 
 // Taken implements Counter.
@@ -74,10 +74,7 @@ func (r *RedisCounter) Taken(ctx context.Context, name string) (int64, error) {
 	if rueidis.IsRedisNil(err) {
 		return 0, nil
 	}
-	if err != nil {
-		return 0, fmt.Errorf("idgen: reading a count in Redis: %w", err)
-	}
-	return n, nil
+	return n, failed("reading a count in Redis", err)
 }
 
 // SQLCounter counts in a table of a database, dibs_counters: a sequence that
@@ -93,10 +90,7 @@ var _ Counter = (*SQLCounter)(nil)
 // dialect the database has: PostgreSQL's and SQLite's, or MySQL's.
 func NewSQLCounter(ctx context.Context, db *sql.DB, postgres bool) (*SQLCounter, error) {
 	err := sqltable.Make(ctx, db, "CREATE TABLE IF NOT EXISTS dibs_counters (name VARCHAR(200) PRIMARY KEY, n BIGINT NOT NULL)")
-	if err != nil {
-		return nil, fmt.Errorf("idgen: making the table of counters: %w", err)
-	}
-	return &SQLCounter{db, postgres}, nil
+	return &SQLCounter{db, postgres}, failed("making the table of counters", err)
 }
 
 // Take implements Counter.
@@ -111,10 +105,7 @@ func (c *SQLCounter) Take(ctx context.Context, name string, n int64) (last int64
 			last, err = r.LastInsertId()
 		}
 	}
-	if err != nil {
-		return 0, fmt.Errorf("idgen: counting in the database: %w", err)
-	}
-	return last, nil
+	return last, failed("counting in the database", err)
 }
 
 // Taken implements Counter.

@@ -1,6 +1,7 @@
 package idgen
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	_ "embed"
@@ -69,9 +70,6 @@ func OpenSnowflake(ctx context.Context, url, prefix string, life time.Duration, 
 	if life < leastLease {
 		return nil, fmt.Errorf("idgen: a lease is %s or more, not %s", leastLease, life)
 	}
-	if prefix == "" {
-		prefix = "ids:"
-	}
 	if now == nil {
 		now = time.Now
 	}
@@ -79,7 +77,7 @@ func OpenSnowflake(ctx context.Context, url, prefix string, life time.Duration, 
 	if err != nil {
 		return nil, err
 	}
-	s := &Snowflake{c: c, key: prefix + "workers", token: rand.Text(), worker: -1, life: life, clock: now, stop: make(chan struct{})}
+	s := &Snowflake{c: c, key: cmp.Or(prefix, "ids:") + "workers", token: rand.Text(), worker: -1, life: life, clock: now, stop: make(chan struct{})}
 	if err := s.lease(ctx); err != nil {
 		c.Close()
 		return nil, err

@@ -13,6 +13,7 @@
 package livestats
 
 import (
+	"cmp"
 	"context"
 	"log/slog"
 	"slices"
@@ -118,12 +119,8 @@ type watch struct {
 
 // New returns meters.
 func New(cfg Config) *Meters {
-	if cfg.Every == 0 {
-		cfg.Every = time.Second
-	}
-	if cfg.Logger == nil {
-		cfg.Logger = slog.Default()
-	}
+	cfg.Every = cmp.Or(cfg.Every, time.Second)
+	cfg.Logger = cmp.Or(cfg.Logger, slog.Default())
 	m := &Meters{cfg: cfg, watched: map[string]*watch{}}
 	if cfg.Store != nil {
 		m.board = newBoard(cfg.Store, m.own)

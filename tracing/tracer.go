@@ -94,9 +94,7 @@ var _ dibs.Tracer = (*Tracer)(nil)
 
 // Open returns a tracer. It does not wait for the collector. Close it.
 func Open(ctx context.Context, cfg Config) (*Tracer, error) {
-	if cfg.Logger == nil {
-		cfg.Logger = slog.New(slog.DiscardHandler)
-	}
+	cfg.Logger = cmp.Or(cfg.Logger, slog.New(slog.DiscardHandler))
 	var opts []otlptracehttp.Option
 	if cfg.Endpoint != "" {
 		if err := CheckEndpoint(cfg.Endpoint); err != nil {

@@ -42,13 +42,13 @@ func checkClaimsBound(r *rig) {
 		o.refuse("ann", 0, 1, dibs.TooManyClaims)
 		late := o.request("ann", key, 1)
 		late.Late = true
-		o.refuseThat(late, dibs.TooManyClaims)
+		o.decides(late, dibs.TooManyClaims)
 		o.replay(1, first)
 		o.replay(dibs.MaxClaimsPerUser, last)
 		o.refuse("ann", 1, 2, dibs.KeyReused)
 		repeat := o.request("ann", key, 1)
 		repeat.OnlyRepeat = true
-		o.refuseThat(repeat, dibs.Overloaded)
+		o.decides(repeat, dibs.Overloaded)
 		o.refuse("ann", key, 9, dibs.LimitReached)
 		o.refuse("ann", key, 21, dibs.SoldOut)
 		equal(r, "entries of refusals", len(o.journal(o.ledger.position)), entries)
@@ -82,13 +82,6 @@ func (o *offer) keyOf(second bool) uint64 {
 	return 2
 }
 
-// refuseThat is refuse for a request that is more than a user's own.
-func (o *offer) refuseThat(req dibs.EngineClaim, reason dibs.Reason) {
-	d, err := o.eng.Claim(o.ctx, req)
-	o.no(err, "claim %+v", req)
-	o.that(d.Outcome == reason, "%+v is %v, want %v", req, d.Outcome, reason)
-}
-
 // checkClaimsBoundTogether checks that claims which are decided together count for
 // each other. An engine that counts once for a whole batch lets a user pass the bound
 // by sending many claims at the same moment.
@@ -99,13 +92,7 @@ func checkClaimsBoundTogether(r *rig) {
 	var granted atomic.Int64
 	r.together(clients, func(i int) {
 		for n := range each {
-			switch d := o.persist("ann", uint64(i*each+n)+1, 1); d.Outcome {
-			case dibs.Granted:
-				granted.Add(1)
-			case dibs.TooManyClaims:
-			default:
-				o.fatalf("a claim is %v", d.Outcome)
-			}
+			o.counted(&granted, "ann", uint64(i*each+n)+1, dibs.TooManyClaims)
 		}
 	})
 	equal(r, "claims of one user", granted.Load(), dibs.MaxClaimsPerUser)
@@ -130,9 +117,7 @@ func checkClaimsBeyond(r *rig) {
 		o.refuse("ann", 1, 1, dibs.TooManyClaims)
 		for _, h := range []*dibs.Holding{claims[0], claims[more/2], claims[more-1]} {
 			o.replay(h.Key, o.grantOf(h))
-			g, ok, err := o.eng.Find(o.ctx, o.grantOf(h).Position)
-			o.no(err, "find %v", h.Cursor)
-			o.that(ok && sameGrant(g, o.grantOf(h)) && g.Released == h.Released, "Find(%v) is %+v, %v", h.Cursor, g, ok)
+			o.finds(o.grantOf(h), h.Released)
 		}
 		grants, err := o.eng.HoldingsOf(o.ctx, "ann")
 		o.no(err, "list the holdings")

@@ -77,14 +77,9 @@ func checkOpenAgain(r *rig) {
 func checkOpenUnderLoad(r *rig) {
 	o := r.offer(1_000_000, nil)
 	const clients, rebuilds = 32, 5
-	l, eng := newLoad(o, clients), r.eng
-	r.together(clients+1, func(i int) {
-		if i < clients {
-			l.client(r.ctx, eng, i)
-			return
-		}
+	l := newLoad(o, clients)
+	l.beside(r.ctx, func() {
 		defer close(l.stop)
-		<-l.enough
 		for range rebuilds {
 			// A part of the tail is settled each time, so that load and tail meet somewhere else
 			// at each rebuild.
@@ -129,15 +124,8 @@ func checkClosed(r *rig) {
 func checkCloseUnderLoad(r *rig) {
 	o := r.offer(1_000_000, nil)
 	const clients = 32
-	l, eng := newLoad(o, clients), r.eng
-	r.together(clients+1, func(i int) {
-		if i < clients {
-			l.client(r.ctx, eng, i)
-			return
-		}
-		<-l.enough
-		r.stop(false)
-	})
+	l := newLoad(o, clients)
+	l.beside(r.ctx, func() { r.stop(false) })
 	r.start()
 	o.open()
 	l.kept()

@@ -64,11 +64,7 @@ func checkWindowMoved(r *rig) {
 // admin sees the campaign as paused.
 func checkConfigureShards(r *rig) {
 	n := min(3, r.eng.MaxShards())
-	c := r.sale(func(c *dibs.Campaign) { c.Shards = n })
-	var all []*offer
-	for i := range n {
-		all = append(all, r.openShard(c, dibs.ShardID{Campaign: c.Number, Shard: uint8(i)}, 5, nil))
-	}
+	c, all := r.spread(n, 5, 1)
 	all[0].configure(func(c *dibs.Campaign) { c.State = dibs.PausedState })
 	for i, o := range all {
 		o.refuse(shardUser(c, uint8(i), 0), 1, 1, dibs.Paused)

@@ -1,6 +1,7 @@
 package enginetest
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 
@@ -66,13 +67,7 @@ func (l *ledger) load() *dibs.ShardLoad {
 func (l *ledger) claim(at dibs.Cursor) *dibs.Holding {
 	// Claims are settled in order.
 	i, ok := slices.BinarySearchFunc(l.claims, at, func(h *dibs.Holding, c dibs.Cursor) int {
-		switch {
-		case h.Before(c):
-			return -1
-		case c.Before(h.Cursor):
-			return 1
-		}
-		return 0
+		return cmp.Or(cmp.Compare(h.Epoch, c.Epoch), cmp.Compare(h.Seq, c.Seq))
 	})
 	if !ok {
 		return nil

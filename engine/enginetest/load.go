@@ -87,6 +87,19 @@ func newLoad(o *offer, clients int) *load {
 	return &load{o: o, answers: make([][]answer, clients), enough: make(chan struct{}), stop: make(chan struct{})}
 }
 
+// beside runs f once enough was granted, while the clients claim.
+func (l *load) beside(ctx context.Context, f func()) {
+	eng, clients := l.o.eng, len(l.answers)
+	l.o.together(clients+1, func(i int) {
+		if i < clients {
+			l.client(ctx, eng, i)
+			return
+		}
+		<-l.enough
+		f()
+	})
+}
+
 // client claims until an error or the stop; i is its number. Every claim is of a new
 // user with a key, so it has to be granted, and its repeat tells later what became of
 // it.

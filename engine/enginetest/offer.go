@@ -123,6 +123,22 @@ func (o *offer) refuse(user string, key uint64, quantity int64, reason dibs.Reas
 	return d
 }
 
+// decides expects the outcome of a request that is more than a plain claim.
+func (o *offer) decides(req dibs.EngineClaim, want dibs.Reason) dibs.Decision {
+	d, err := o.eng.Claim(o.ctx, req)
+	o.no(err, "claim %+v", req)
+	o.that(d.Outcome == want, "%+v is %v, want %v", req, d.Outcome, want)
+	return d
+}
+
+// finds expects a grant at its place.
+func (o *offer) finds(g dibs.Grant, released bool) {
+	found, ok, err := o.eng.Find(o.ctx, g.Position)
+	o.no(err, "find %v", g.Position)
+	o.that(ok && sameGrant(found, g) && found.Released == released, "Find(%v) is %+v, %v, want %+v, released: %v",
+		g.Position, found, ok, g, released)
+}
+
 // replay claims and expects the first result again: Granted, Replayed, and the same
 // grant but for whether it was released since.
 func (o *offer) replay(key uint64, first dibs.Grant) {
@@ -144,9 +160,14 @@ func sameGrant(a, b dibs.Grant) bool {
 func (o *offer) release(g dibs.Grant) dibs.Release {
 	o.settle(math.MaxInt)
 	o.no(o.ledger.release(g.Cursor), "release %v", g.Position)
-	cmd := dibs.Release{Claim: g.Position, Epoch: o.ledger.epoch}
+	cmd := o.releaseOf(g)
 	o.no(o.eng.Release(o.ctx, cmd), "release %v", g.Position)
 	return cmd
+}
+
+// releaseOf is the command to release a claim, of the epoch opened last.
+func (o *offer) releaseOf(g dibs.Grant) dibs.Release {
+	return dibs.Release{Claim: g.Position, Epoch: o.ledger.epoch}
 }
 
 // restock adds units or items to the ledger, then commands the engine. A crash in

@@ -200,8 +200,7 @@ func (p *player) playRelease(x op) {
 		}
 	// A released claim can only be released again, under each name of the operation.
 	case g.Released:
-		cmd := dibs.Release{Claim: g.Position, Epoch: p.ledger.epoch}
-		p.no(p.eng.Release(p.ctx, cmd), "repeat the release of %v", g.Position)
+		p.no(p.eng.Release(p.ctx, p.releaseOf(g.Grant)), "repeat the release of %v", g.Position)
 	case x.name == "release":
 		p.release(g.Grant)
 		p.m.release(p.decidedAt(), g)

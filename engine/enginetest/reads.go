@@ -26,15 +26,11 @@ func checkFind(r *rig) {
 		all = append(all, o.grant("ann", uint64(i), 1))
 	}
 	for _, g := range all {
-		found, ok, err := o.eng.Find(o.ctx, g.Position)
-		o.no(err, "find %v", g.Position)
-		o.that(ok && sameGrant(found, g) && !found.Released, "Find(%v) is %+v, %v, want %+v", g.Position, found, ok, g)
+		o.finds(g, false)
 	}
 	o.release(all[1])
 	for i, g := range all {
-		found, ok, err := o.eng.Find(o.ctx, g.Position)
-		o.no(err, "find %v", g.Position)
-		o.that(ok && sameGrant(found, g) && found.Released == (i == 1), "after a release of the second, Find(%v) is %+v, %v", g.Position, found, ok)
+		o.finds(g, i == 1)
 	}
 }
 
@@ -155,23 +151,20 @@ func checkStatsTold(r *rig) {
 	equal(r, "Version after opening", o.stats().Version, o.c.Version)
 	equal(r, "Settled before it was told", o.stats().Settled, dibs.Cursor{})
 	g := o.grant("ann", 1, 1)
-	held, err := o.eng.Lease(o.ctx, o.shard, g.Cursor)
-	o.no(err, "take the lease")
-	o.that(held, "nobody else settles, and the lease was refused")
-	held, err = o.eng.Lease(o.ctx, o.shard, g.Cursor)
-	o.no(err, "take the lease again")
-	o.that(held, "the lease was refused to its holder")
+	leases := func(shard dibs.ShardID, settled dibs.Cursor, doing string) {
+		held, err := o.eng.Lease(o.ctx, shard, settled)
+		o.no(err, "%s", doing)
+		o.that(held, "%s: it was refused, and nobody else has it", doing)
+	}
+	leases(o.shard, g.Cursor, "take the lease")
+	leases(o.shard, g.Cursor, "take the lease again")
 	equal(r, "Settled", o.stats().Settled, g.Cursor)
-	held, err = o.eng.Lease(o.ctx, o.shard, dibs.Cursor{})
-	o.no(err, "take the lease to load")
-	o.that(held, "the lease was refused to its holder")
+	leases(o.shard, dibs.Cursor{}, "take the lease to load")
 	equal(r, "Settled after a lease without a place", o.stats().Settled, g.Cursor)
 	o.configure(func(c *dibs.Campaign) { c.LimitPerUser = 2 })
 	equal(r, "Version after a change", o.stats().Version, o.c.Version)
 	none := dibs.ShardID{Campaign: o.shard.Campaign + 7}
-	held, err = o.eng.Lease(o.ctx, none, dibs.Cursor{})
-	o.no(err, "take the lease of a shard that is not open")
-	o.that(held, "nobody else loads the shard, and the lease was refused")
+	leases(none, dibs.Cursor{}, "take the lease of a shard that is not open")
 }
 
 // checkPing checks that an open engine answers, and that level and shards are in their

@@ -71,7 +71,7 @@ func checkReleaseOnce(r *rig) {
 	h := o.grant("bob", 1, 2)
 	o.settle(math.MaxInt)
 	o.no(o.ledger.release(h.Cursor), "release %v", h.Position)
-	cmd = dibs.Release{Claim: h.Position, Epoch: o.ledger.epoch}
+	cmd = o.releaseOf(h)
 	r.together(16, func(int) { o.no(o.eng.Release(o.ctx, cmd), "release %v from many sides", h.Position) })
 	o.counts(3, 2)
 }
@@ -103,7 +103,7 @@ func checkReleaseStale(r *rig) {
 	o.settle(100)
 	// The ledger releases, the command waits, and a rebuild overtakes it.
 	o.no(o.ledger.release(g.Cursor), "release %v", g.Position)
-	late := dibs.Release{Claim: g.Position, Epoch: o.ledger.epoch}
+	late := o.releaseOf(g)
 	o.restart(false)
 	o.counts(3, 0)
 	o.grant("bob", 1, 1)

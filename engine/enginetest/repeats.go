@@ -28,10 +28,9 @@ func checkOnlyRepeat(r *rig) {
 		key  uint64
 		want dibs.Reason
 	}{{"ann", 1, dibs.Granted}, {"ann", 2, dibs.Overloaded}, {"bob", 1, dibs.Overloaded}} {
-		d, err := o.eng.Claim(o.ctx, dibs.EngineClaim{Shard: o.shard, UserID: c.user, Key: c.key, Quantity: 2, OnlyRepeat: true})
-		o.no(err, "asking for a repeat of %s's key %d", c.user, c.key)
-		equal(r, "outcome", d.Outcome, c.want)
-		if c.want == dibs.Granted {
+		req := o.request(c.user, c.key, 2)
+		req.OnlyRepeat = true
+		if d := o.decides(req, c.want); c.want == dibs.Granted {
 			equal(r, "place", d.Grant.Position, g.Position)
 		}
 	}

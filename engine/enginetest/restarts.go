@@ -48,9 +48,7 @@ func checkRestartState(r *rig) {
 			refusal := o.refuse("ann", 3, 1, dibs.LimitReached)
 			o.that(slices.Equal(refusal.Held, []dibs.Position{b.Position, a.Position}), "after a restart Held is %v", refusal.Held)
 			for _, g := range []dibs.Grant{a, b, c, d} {
-				found, ok, err := o.eng.Find(o.ctx, g.Position)
-				o.no(err, "find %v", g.Position)
-				o.that(ok && sameGrant(found, g), "after a restart Find(%v) is %+v, %v, want %+v", g.Position, found, ok, g)
+				o.finds(g, false)
 			}
 			r.holds("cid", append(heldBefore(r, o, "cid"), d)...)
 			// A second restart has a tail that spans two epochs.
@@ -151,8 +149,7 @@ func checkRestartReleases(r *rig) {
 		o.refuse("ann", 4, 1, dibs.LimitReached)
 		o.grant("bob", 2, 2)
 		// A release with the new epoch, of a claim that was released in the epoch before.
-		again := dibs.Release{Claim: a.Position, Epoch: o.ledger.epoch}
-		o.no(o.eng.Release(o.ctx, again), "repeat a release of the epoch before")
+		o.no(o.eng.Release(o.ctx, o.releaseOf(a)), "repeat a release of the epoch before")
 		equal(r, "Remaining after all", o.stats().Remaining, 1)
 		o.release(d)
 		equal(r, "Remaining after a release of the epoch before", o.stats().Remaining, 2)
@@ -168,14 +165,9 @@ func checkKillUnderLoad(r *rig) {
 	o := r.offer(1_000_000, nil)
 	const clients = 32
 	for range 3 {
-		l, eng := newLoad(o, clients), r.eng
+		l := newLoad(o, clients)
 		ctx, cancel := context.WithCancel(r.ctx)
-		r.together(clients+1, func(i int) {
-			if i < clients {
-				l.client(ctx, eng, i)
-				return
-			}
-			<-l.enough
+		l.beside(ctx, func() {
 			r.stop(true)
 			// A killed process answers no caller: those that wait still stop waiting.
 			cancel()

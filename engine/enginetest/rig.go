@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -107,6 +108,12 @@ func (r *rig) failed() bool {
 	return len(r.failures) > 0
 }
 
+// around are the functions that run checks, or parts of them.
+var around = []string{
+	"runtime.goexit", "enginetest.Check.Run", "enginetest.(*rig).together", "enginetest.(*load).beside",
+	"enginetest.ofProducts", "enginetest.onShards",
+}
+
 // callerOf names the line of the check that failed: the outermost function
 // that the check's goroutine runs.
 func callerOf() string {
@@ -115,8 +122,7 @@ func callerOf() string {
 	var last runtime.Frame
 	for {
 		f, more := frames.Next()
-		if f.Function == "runtime.goexit" || strings.Contains(f.Function, "enginetest.Check.Run") ||
-			strings.Contains(f.Function, "enginetest.(*rig).together") {
+		if slices.ContainsFunc(around, func(name string) bool { return strings.Contains(f.Function, name) }) {
 			break
 		}
 		last = f

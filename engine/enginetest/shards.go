@@ -20,10 +20,7 @@ func checkKnownAlone(r *rig) {
 	known := func(user string, key uint64, repeat bool, want dibs.Reason) dibs.Decision {
 		req := o.request(user, key, 1)
 		req.OnlyKnown, req.OnlyRepeat, req.Shards = true, repeat, o.c.Shards
-		d, err := o.eng.Claim(o.ctx, req)
-		o.no(err, "a claim of %s, if known", user)
-		equal(r, "the outcome for "+user, d.Outcome, want)
-		return d
+		return o.decides(req, want)
 	}
 	o.that(known("ann", 1, false, dibs.Granted).Replayed, "a repeat is a new grant")
 	known("ann", 1, true, dibs.Granted)

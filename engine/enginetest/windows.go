@@ -150,10 +150,9 @@ func checkLate(r *rig) {
 			}
 		})
 		late := func(user string, key uint64, quantity int64, want dibs.Reason) dibs.Decision {
-			d, err := o.eng.Claim(o.ctx, dibs.EngineClaim{Shard: o.shard, UserID: user, Key: key, Quantity: quantity, Late: true})
-			o.no(err, "a late claim of %s", user)
-			equal(r, "outcome", d.Outcome, want)
-			return d
+			req := o.request(user, key, quantity)
+			req.Late = true
+			return o.decides(req, want)
 		}
 		g := late("ann", 1, 2, dibs.Granted)
 		again := late("ann", 1, 2, dibs.Granted)

@@ -179,23 +179,13 @@ func (r *reader) byte() byte {
 
 // uvarint reads a number of at most most.
 func (r *reader) uvarint(most uint64) uint64 {
-	var v uint64
-	for shift := uint(0); ; shift += 7 {
-		b := r.byte()
-		// Ten bytes hold 64 bits, and the tenth only one of them.
-		if r.bad || shift > 63 || shift == 63 && b > 1 {
-			r.bad = true
-			return 0
-		}
-		v |= uint64(b&0x7f) << shift
-		if b < 0x80 {
-			break
-		}
-	}
-	if v > most {
+	// The compiler makes no copy of the text.
+	v, n := binary.Uvarint([]byte(r.s))
+	if n <= 0 || v > most {
 		r.bad = true
 		return 0
 	}
+	r.s = r.s[n:]
 	return v
 }
 

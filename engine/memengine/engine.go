@@ -7,6 +7,7 @@
 package memengine
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -86,9 +87,7 @@ func Open(ctx context.Context, cfg Config) (*Engine, error) {
 	if cfg.Now == nil {
 		cfg.Now = time.Now
 	}
-	if cfg.Logger == nil {
-		cfg.Logger = slog.New(slog.DiscardHandler)
-	}
+	cfg.Logger = cmp.Or(cfg.Logger, slog.New(slog.DiscardHandler))
 	generation, err := cfg.Store.Acquire(ctx, cfg.Owner)
 	if err != nil {
 		return nil, fmt.Errorf("memengine: taking the journal: %w", err)
@@ -352,8 +351,5 @@ func (e *Engine) Close(ctx context.Context) error {
 	if !first {
 		return nil
 	}
-	if err := e.store.Close(); err != nil {
-		return fmt.Errorf("memengine: closing the journal: %w", err)
-	}
-	return nil
+	return failed("closing the journal", e.store.Close())
 }

@@ -121,19 +121,13 @@ func entriesIn(rows []dibs.JournalRow) int {
 
 // TrimJournal drops settled entries; see dibs.Journal.
 func (e *Engine) TrimJournal(ctx context.Context, id dibs.ShardID, upTo dibs.Cursor, before time.Time) error {
-	if err := e.store.TrimRows(ctx, id, upTo, before.UnixMilli()); err != nil {
-		return fmt.Errorf("memengine: trimming the journal: %w", err)
-	}
-	return nil
+	return failed("trimming the journal", e.store.TrimRows(ctx, id, upTo, before.UnixMilli()))
 }
 
 // JournalEnd returns the place of a shard's last entry; see dibs.Journal.
 func (e *Engine) JournalEnd(ctx context.Context, id dibs.ShardID) (dibs.Cursor, error) {
 	end, err := e.store.Last(ctx, id)
-	if err != nil {
-		return dibs.Cursor{}, fmt.Errorf("memengine: reading the journal's end: %w", err)
-	}
-	return end, nil
+	return end, failed("reading the journal's end", err)
 }
 
 // Lease notes how far the ledger is; see dibs.Journal. No other process has this
@@ -157,8 +151,13 @@ func (e *Engine) Lease(_ context.Context, id dibs.ShardID, settled dibs.Cursor) 
 // JournalShards lists the shards that have entries; see dibs.Journal.
 func (e *Engine) JournalShards(ctx context.Context) ([]dibs.ShardID, error) {
 	shards, err := e.store.Shards(ctx)
-	if err != nil {
-		return nil, fmt.Errorf("memengine: listing the journal: %w", err)
+	return shards, failed("listing the journal", err)
+}
+
+// failed says what the store failed with; nil for nil.
+func failed(doing string, err error) error {
+	if err == nil {
+		return nil
 	}
-	return shards, nil
+	return fmt.Errorf("memengine: %s: %w", doing, err)
 }

@@ -132,12 +132,7 @@ func (l *level) noteUnsaved(nodes []conn.Facts) {
 // judge compares the settings with the level, and says what has changed.
 func (l *level) judge(nodes []conn.Facts) {
 	settings := worstOf(nodes, l.cfg)
-	var lost []dibs.Finding
-	for _, f := range settings {
-		if !f.OK() {
-			lost = append(lost, f)
-		}
-	}
+	lost := slices.DeleteFunc(slices.Clone(settings), dibs.Finding.OK)
 	refuses := slices.ContainsFunc(lost, l.refusesFor)
 	l.settings.Store(&settings)
 	l.lost.Store(refuses)
@@ -155,11 +150,7 @@ var tolerable = []string{"appendonly", "appendfsync", "no-appendfsync-on-rewrite
 
 // tell logs a change, once.
 func (l *level) tell(lost []dibs.Finding, refuses bool) {
-	var all []string
-	for _, f := range lost {
-		all = append(all, f.String())
-	}
-	now := strings.Join(all, "; ")
+	now := inWords(lost)
 	if now == l.said {
 		return
 	}
@@ -201,11 +192,15 @@ type CheckError struct{ Findings []dibs.Finding }
 
 // Error lists the findings.
 func (e *CheckError) Error() string {
-	all := make([]string, len(e.Findings))
-	for i, f := range e.Findings {
+	return "redisengine: Redis cannot be used as configured: " + inWords(e.Findings)
+}
+
+func inWords(findings []dibs.Finding) string {
+	all := make([]string, len(findings))
+	for i, f := range findings {
 		all[i] = f.String()
 	}
-	return "redisengine: Redis cannot be used as configured: " + strings.Join(all, "; ")
+	return strings.Join(all, "; ")
 }
 
 // inspect compares the servers with what is configured: a CheckError when they

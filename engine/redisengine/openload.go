@@ -75,13 +75,7 @@ func (h *openLoad) redo(en *dibs.Entry) int64 {
 
 // freeOf returns the load's free items without those that the tail took.
 func (h *openLoad) freeOf(load *dibs.ShardLoad) []uint32 {
-	free := make([]uint32, 0, len(load.FreeItems))
-	for _, n := range load.FreeItems {
-		if !h.taken[n] {
-			free = append(free, n)
-		}
-	}
-	return free
+	return slices.DeleteFunc(slices.Clone(load.FreeItems), func(n uint32) bool { return h.taken[n] })
 }
 
 func (h *openLoad) refNames() []string { return slices.Collect(maps.Keys(h.refs)) }

@@ -1,6 +1,7 @@
 package sinks
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -40,10 +41,7 @@ type amqpSink struct {
 }
 
 func openAMQP(at place) (Publisher, error) {
-	a := &amqpSink{at: at, exchange: at.Query().Get("exchange"), queue: at.Query().Get("queue")}
-	if a.exchange == "" {
-		a.exchange = "dibs"
-	}
+	a := &amqpSink{at: at, exchange: cmp.Or(at.Query().Get("exchange"), "dibs"), queue: at.Query().Get("queue")}
 	if at.Query().Has("declare") {
 		declare, err := yes(at.URL, "declare")
 		if err != nil {

@@ -1,6 +1,7 @@
 package sinks
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -100,15 +101,9 @@ type dispatcher struct {
 var made atomic.Int64
 
 func (cfg Config) withDefaults() Config {
-	if cfg.Logger == nil {
-		cfg.Logger = slog.New(slog.DiscardHandler)
-	}
-	if cfg.Poll <= 0 {
-		cfg.Poll = 200 * time.Millisecond
-	}
-	if cfg.Lease <= 0 {
-		cfg.Lease = 2 * publishPatience
-	}
+	cfg.Logger = cmp.Or(cfg.Logger, slog.New(slog.DiscardHandler))
+	cfg.Poll = positive(cfg.Poll, 200*time.Millisecond)
+	cfg.Lease = positive(cfg.Lease, 2*publishPatience)
 	if cfg.Owner == "" {
 		host, err := os.Hostname()
 		if err != nil {

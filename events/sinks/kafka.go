@@ -1,6 +1,7 @@
 package sinks
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"errors"
@@ -31,10 +32,7 @@ var topicName = regexp.MustCompile(`^[A-Za-z0-9._-]{1,249}$`)
 
 // kafkaOptions turns an address into the client's options.
 func kafkaOptions(u *url.URL) ([]kgo.Opt, error) {
-	topic := strings.Trim(u.Path, "/")
-	if topic == "" {
-		topic = "dibs"
-	}
+	topic := cmp.Or(strings.Trim(u.Path, "/"), "dibs")
 	if !topicName.MatchString(topic) {
 		return nil, errors.New("the path must be the name of a topic: letters, digits, dots, _ and -")
 	}

@@ -1,6 +1,7 @@
 package sinks
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -48,10 +49,7 @@ type natsSink struct {
 }
 
 func openNATS(at place) (Publisher, error) {
-	n := &natsSink{at: at, prefix: strings.Trim(at.Path, "/"), stream: at.Query().Get("stream")}
-	if n.prefix == "" {
-		n.prefix = "dibs"
-	}
+	n := &natsSink{at: at, prefix: cmp.Or(strings.Trim(at.Path, "/"), "dibs"), stream: at.Query().Get("stream")}
 	replicas, err := whole(at.URL, "replicas")
 	n.replicas = max(int(replicas), 1)
 	return n, err

@@ -1,6 +1,7 @@
 package sinks
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -56,10 +57,7 @@ func redisOptions(u *url.URL) (rueidis.ClientOption, error) {
 }
 
 func openRedis(at place) (Publisher, error) {
-	r := &redisSink{at: at, stream: at.Query().Get("stream")}
-	if r.stream == "" {
-		r.stream = DefaultStream
-	}
+	r := &redisSink{at: at, stream: cmp.Or(at.Query().Get("stream"), DefaultStream)}
 	var err error
 	if r.maxLen, err = whole(at.URL, "maxlen"); err != nil {
 		return nil, err
@@ -67,9 +65,7 @@ func openRedis(at place) (Publisher, error) {
 	if r.opt, err = redisOptions(at.URL); err != nil {
 		return nil, err
 	}
-	if r.opt.Dialer.Timeout == 0 {
-		r.opt.Dialer.Timeout = 5 * time.Second
-	}
+	r.opt.Dialer.Timeout = cmp.Or(r.opt.Dialer.Timeout, 5*time.Second)
 	// Whether a command ran whose answer got lost is for the dispatcher to ask,
 	// which publishes again.
 	r.opt.DisableRetry, r.opt.DisableCache = true, true

@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"maps"
 	"net/url"
 	"slices"
 	"strconv"
@@ -78,12 +79,7 @@ var forms = map[string]*form{
 
 // Schemes lists the schemes of addresses that Check knows.
 func Schemes() []string {
-	var list []string
-	for scheme := range forms {
-		list = append(list, scheme)
-	}
-	slices.Sort(list)
-	return list
+	return slices.Sorted(maps.Keys(forms))
 }
 
 // Check says what is wrong with a sink's address, as far as it can be seen
@@ -113,12 +109,7 @@ func parse(address string) (*url.URL, *form, error) {
 			return nil, nil, fmt.Errorf("the option %q is there %d times", option, len(values))
 		}
 	}
-	if f.check != nil {
-		if err := f.check(u); err != nil {
-			return nil, nil, err
-		}
-	}
-	return u, f, nil
+	return u, f, f.check(u)
 }
 
 // Open prepares a publisher for an address. It connects when it publishes.

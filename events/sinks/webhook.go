@@ -51,22 +51,22 @@ var webhookSchedule = []time.Duration{
 }
 
 func (c WebhookConfig) withDefaults() WebhookConfig {
-	if c.Timeout <= 0 {
-		c.Timeout = 10 * time.Second
-	}
 	if len(c.Schedule) == 0 {
 		c.Schedule = webhookSchedule
 	}
-	if c.Keep <= 0 {
-		c.Keep = 7 * 24 * time.Hour
-	}
-	if c.GiveUpAfter <= 0 {
-		c.GiveUpAfter = 5 * 24 * time.Hour
-	}
-	if c.MaxWaiting <= 0 {
-		c.MaxWaiting = 1_000_000
-	}
+	c.Timeout = positive(c.Timeout, 10*time.Second)
+	c.Keep = positive(c.Keep, 7*24*time.Hour)
+	c.GiveUpAfter = positive(c.GiveUpAfter, 5*24*time.Hour)
+	c.MaxWaiting = positive(c.MaxWaiting, 1_000_000)
 	return c
+}
+
+// positive is the value of a setting, or its default where it is not above 0.
+func positive[T int | time.Duration](v, otherwise T) T {
+	if v > 0 {
+		return v
+	}
+	return otherwise
 }
 
 const (
@@ -96,7 +96,6 @@ type deliverer struct {
 	*dispatcher
 	cfg  WebhookConfig
 	post *poster
-	log  *slog.Logger
 
 	mu sync.Mutex
 	// busy are endpoints of which a round runs, rests those that rest. owed is what
@@ -117,7 +116,10 @@ type restUntil struct {
 }
 
 func newWebhooks(cfg *Config) *deliverer {
-	w := &deliverer{endpoints: cfg.Endpoints, cfg: cfg.Webhooks.withDefaults(), log: cfg.Logger, busy: map[string]bool{}, rests: map[string]restUntil{}, owed: map[string]*roundResult{}, troubles: trouble.New(cfg.Logger, slog.LevelWarn), own: trouble.New(cfg.Logger, slog.LevelWarn)}
+	w := &deliverer{
+		endpoints: cfg.Endpoints, cfg: cfg.Webhooks.withDefaults(), busy: map[string]bool{}, rests: map[string]restUntil{},
+		owed: map[string]*roundResult{}, troubles: trouble.New(cfg.Logger, slog.LevelWarn), own: trouble.New(cfg.Logger, slog.LevelWarn),
+	}
 	w.post = newPoster(&w.cfg)
 	w.dispatcher = &dispatcher{
 		src: cfg.Feed, name: webhooks.WebhookSink, owner: cfg.Owner, poll: cfg.Poll, lease: cfg.Lease, alone: cfg.Alone, log: cfg.Logger,

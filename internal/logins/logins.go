@@ -51,11 +51,8 @@ func (b *Book) Change(first, now []string) error {
 			continue
 		}
 		was, err := url.Parse(first[i])
-		if err != nil {
-			return errUnread
-		}
-		is, err := url.Parse(now[i])
-		if err != nil {
+		is, unread := url.Parse(now[i])
+		if err != nil || unread != nil {
 			return errUnread
 		}
 		login, had := is.User, was.User

@@ -10,11 +10,11 @@ import (
 	"regexp"
 	"slices"
 	"strconv"
-	"sync"
 	"sync/atomic"
 	"time"
 
 	"github.com/redis/rueidis"
+	"golang.org/x/sync/errgroup"
 )
 
 // grab is one call for each packet. A user in the map has one already; else a
@@ -62,34 +62,28 @@ func Grab(ctx context.Context, c rueidis.Client, n int) (g Grabs, err error) {
 	}
 	took := make([]float64, n)
 	var next atomic.Int64
-	var wg sync.WaitGroup
-	errs := make(chan error, conns)
+	var all errgroup.Group
 	begun := time.Now()
 	for range conns {
-		wg.Go(func() {
+		all.Go(func() error {
 			d, release := c.Dedicate()
 			defer release()
 			for i := next.Add(1); i <= int64(n); i = next.Add(1) {
 				at := time.Now()
 				call := d.B().Evalsha().Sha1(sha).Numkeys(4).Key("packets", "consumed", "map", strconv.FormatInt(10_000_000+i, 10)).Build()
 				if err := d.Do(ctx, call).Error(); err != nil {
-					errs <- err
-					return
+					return err
 				}
 				took[i-1] = time.Since(at).Seconds() * 1000
 			}
+			return nil
 		})
 	}
-	wg.Wait()
+	err = all.Wait()
 	g.Rate = float64(n) / time.Since(begun).Seconds()
 	slices.Sort(took)
 	g.P50, g.P99 = took[n/2], took[n*99/100]
-	select {
-	case err := <-errs:
-		return g, err
-	default:
-		return g, nil
-	}
+	return g, err
 }
 
 var perSecond = regexp.MustCompile(`([0-9.]+) requests per second, p50=([0-9.]+) msec`)
