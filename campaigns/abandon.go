@@ -43,7 +43,7 @@ func (s *Campaigns) AbandonShard(ctx context.Context, id string, shard int, a Ab
 			EN: "the shard is not on a deployment of the engine that is away: it loses nothing where it is", ZH: "分片所在的引擎部署没有失联，无需放弃",
 		})
 	}
-	if err := s.engine.Ping(ctx); err != nil {
+	if err := s.cfg.Engine.Ping(ctx); err != nil {
 		return nil, dibs.Fail(dibs.InvalidState, dibs.Text{EN: "no other deployment of the engine can take the shard", ZH: "没有其他可用的引擎部署可以接管分片"})
 	}
 	unsold := a.Unsold
@@ -53,11 +53,11 @@ func (s *Campaigns) AbandonShard(ctx context.Context, id string, shard int, a Ab
 	case unsold == nil:
 		unsold = new(int64(unconfirmed))
 	}
-	from, err := s.ledger.AbandonShard(ctx, at, unsold)
+	from, err := s.cfg.Ledger.AbandonShard(ctx, at, unsold)
 	if err != nil {
 		return nil, dibs.AsUnavailable(err, dibs.EffectUnknown)
 	}
-	s.log.Warn("a shard was given up: it is loaded on another deployment, without what was not settled", "campaign", c.ID, "shard", shard, "deployment", from)
+	s.cfg.Logger.Warn("a shard was given up: it is loaded on another deployment, without what was not settled", "campaign", c.ID, "shard", shard, "deployment", from)
 	return c, nil
 }
 
@@ -65,12 +65,12 @@ func (s *Campaigns) AbandonShard(ctx context.Context, id string, shard int, a Ab
 // The latter is lost for a campaign that is over alone: one that sells is on a deployment
 // that was added just now, and that other nodes have already.
 func (s *Campaigns) isLost(ctx context.Context, c *dibs.Campaign, at dibs.ShardID) (bool, error) {
-	if _, err := s.engine.Stats(ctx, at); errors.Is(err, live.ErrAway) {
+	if _, err := s.cfg.Engine.Stats(ctx, at); errors.Is(err, live.ErrAway) {
 		return true, nil
 	}
-	if s.registry.Sells(c) || len(s.deployments) == 0 {
+	if s.registry.Sells(c) || len(s.cfg.Deployments) == 0 {
 		return false, nil
 	}
-	number, err := s.ledger.DeploymentOf(ctx, at)
-	return number != 0 && !slices.Contains(s.deployments, number), err
+	number, err := s.cfg.Ledger.DeploymentOf(ctx, at)
+	return number != 0 && !slices.Contains(s.cfg.Deployments, number), err
 }

@@ -79,19 +79,12 @@ type Ledger interface {
 // Campaigns drafts, publishes and changes campaigns, and their stock. All methods are safe
 // for concurrent use: of two changes of one version of a campaign, the ledger takes one.
 type Campaigns struct {
-	registry      *live.Registry
-	settler       *live.Settler
-	loader        *live.Loader
-	quarantine    *live.Quarantine
-	outbox        *live.Outbox
-	engine        dibs.Engine
-	ledger        Ledger
-	moving        *moving.Mover
-	log           *slog.Logger
-	now           func() time.Time
-	ledgerTimeout time.Duration
-	split         func(dibs.RedPacketSpec) ([]int64, error)
-	deployments   []int
+	registry   *live.Registry
+	settler    *live.Settler
+	loader     *live.Loader
+	quarantine *live.Quarantine
+	outbox     *live.Outbox
+	cfg        Config
 }
 
 // Config is what Campaigns and Products are made of.
@@ -113,8 +106,7 @@ type Config struct {
 func New(c Config) (*Campaigns, *Products) {
 	all := &Campaigns{
 		registry: c.Live.Registry, settler: c.Live.Settler, loader: c.Live.Loader, quarantine: c.Live.Quarantine, outbox: c.Live.Outbox,
-		engine: c.Engine, ledger: c.Ledger, moving: c.Moving, log: c.Logger, now: c.Now, ledgerTimeout: c.LedgerTimeout, split: c.Split,
-		deployments: c.Deployments,
+		cfg: c,
 	}
 	return all, &Products{campaigns: all, ledger: c.Ledger, now: c.Now}
 }
@@ -122,7 +114,7 @@ func New(c Config) (*Campaigns, *Products) {
 // Create stores a new draft. *Error of InvalidRequest with every
 // fault, or of AlreadyExists.
 func (s *Campaigns) Create(ctx context.Context, spec dibs.CampaignSpec) (*dibs.Campaign, error) {
-	c, err := spec.Campaign(s.now())
+	c, err := spec.Campaign(s.cfg.Now())
 	if err != nil {
 		return nil, err
 	}
@@ -141,13 +133,13 @@ func (s *Campaigns) Create(ctx context.Context, spec dibs.CampaignSpec) (*dibs.C
 			return nil, err
 		}
 	}
-	return c, dibs.AsUnavailable(s.ledger.InsertCampaign(ctx, c, items), dibs.EffectUnknown)
+	return c, dibs.AsUnavailable(s.cfg.Ledger.InsertCampaign(ctx, c, items), dibs.EffectUnknown)
 }
 
 // countsProducts refuses a limit per product where the engine cannot count over
 // campaigns.
 func (s *Campaigns) countsProducts(c *dibs.Campaign) error {
-	if c.LimitedProduct() == "" || c.State != dibs.Draft || s.engine.Abilities().Counts != nil {
+	if c.LimitedProduct() == "" || c.State != dibs.Draft || s.cfg.Engine.Abilities().Counts != nil {
 		return nil
 	}
 	return dibs.Invalid(live.NoProductLimits)
@@ -155,7 +147,7 @@ func (s *Campaigns) countsProducts(c *dibs.Campaign) error {
 
 // tooManyShards refuses more shards than the engine takes.
 func (s *Campaigns) tooManyShards(c *dibs.Campaign) error {
-	most := s.engine.MaxShards()
+	most := s.cfg.Engine.MaxShards()
 	if c.Shards <= most {
 		return nil
 	}
@@ -168,7 +160,7 @@ func (s *Campaigns) productExists(ctx context.Context, c *dibs.Campaign) error {
 	if c.ProductID == "" {
 		return nil
 	}
-	_, err := s.ledger.Product(ctx, c.ProductID)
+	_, err := s.cfg.Ledger.Product(ctx, c.ProductID)
 	if errors.Is(err, dibs.ErrNotFound) {
 		return dibs.Invalid(dibs.Fault{Field: "/product_id", Problem: dibs.Text{EN: "names no product", ZH: "没有这个商品"}})
 	}
@@ -180,7 +172,7 @@ func (s *Campaigns) audienceExists(ctx context.Context, c *dibs.Campaign) error 
 	if c.Gate == nil || c.Gate.Audience == nil || c.Gate.Audience.List == "" {
 		return nil
 	}
-	_, err := s.ledger.Audience(ctx, c.Gate.Audience.List)
+	_, err := s.cfg.Ledger.Audience(ctx, c.Gate.Audience.List)
 	if errors.Is(err, dibs.ErrNotFound) {
 		return dibs.Invalid(dibs.Fault{Field: "/gate/audience/list", Problem: dibs.Text{EN: "names no list: import it first", ZH: "没有这个名单：请先导入"}})
 	}
@@ -190,10 +182,10 @@ func (s *Campaigns) audienceExists(ctx context.Context, c *dibs.Campaign) error 
 // divide makes the values of a red packet's shares, and trusts nobody with the
 // sum.
 func (s *Campaigns) divide(p *dibs.RedPacketSpec) ([]string, error) {
-	if s.split == nil {
+	if s.cfg.Split == nil {
 		return nil, errNoSplit
 	}
-	shares, err := s.split(*p)
+	shares, err := s.cfg.Split(*p)
 	if err != nil {
 		return nil, fmt.Errorf("dibs: dividing a red packet: %w", err)
 	}
@@ -229,7 +221,7 @@ func (s *Campaigns) List(ctx context.Context, public bool, product string, page 
 	if public {
 		states = []dibs.State{dibs.Published, dibs.PausedState, dibs.EndedState}
 	}
-	return s.ledger.Campaigns(ctx, states, product, page)
+	return s.cfg.Ledger.Campaigns(ctx, states, product, page)
 }
 
 // Patch changes a campaign. *Error of InvalidState, naming the fields,
@@ -265,7 +257,7 @@ func (s *Campaigns) PatchIf(ctx context.Context, id string, p dibs.CampaignPatch
 		if fs := c.Faults(); len(fs) > 0 {
 			return dibs.Invalid(fs...)
 		}
-		if c.Shards != shards && c.State != dibs.Draft && !s.now().Before(c.EndsAt) {
+		if c.Shards != shards && c.State != dibs.Draft && !s.cfg.Now().Before(c.EndsAt) {
 			return dibs.Fail(dibs.InvalidState, dibs.Text{EN: "the campaign is over: it gets no more shards", ZH: "活动已经结束，不能再增加分片"})
 		}
 		return errors.Join(s.tooManyShards(c), s.countsProducts(c), s.productExists(ctx, c), s.audienceExists(ctx, c))
@@ -292,7 +284,7 @@ func (s *Campaigns) setStock(ctx context.Context, c *dibs.Campaign, units int64)
 		if !errors.Is(err, dibs.ErrConflict) {
 			return changed, err
 		}
-		if c, err = s.ledger.Campaign(ctx, c.ID); err != nil {
+		if c, err = s.cfg.Ledger.Campaign(ctx, c.ID); err != nil {
 			return nil, dibs.AsUnavailable(err, dibs.EffectUnknown)
 		}
 	}
@@ -318,7 +310,7 @@ func (s *Campaigns) PublishVersion(ctx context.Context, id string, version *int6
 		if c.State != dibs.Draft {
 			return wrongState(c, "publish", "发布")
 		}
-		if !s.now().Before(c.EndsAt) {
+		if !s.cfg.Now().Before(c.EndsAt) {
 			return dibs.Fail(dibs.InvalidState, dibs.Text{EN: "ends_at has passed", ZH: "ends_at 已过"})
 		}
 		if c.Stock.Total == 0 {
@@ -338,7 +330,7 @@ func (s *Campaigns) takeProductPrice(ctx context.Context, c *dibs.Campaign) erro
 	if c.ProductID == "" {
 		return nil
 	}
-	p, err := s.ledger.Product(ctx, c.ProductID)
+	p, err := s.cfg.Ledger.Product(ctx, c.ProductID)
 	if err != nil {
 		return fmt.Errorf("dibs: reading the product of campaign %s: %w", c.ID, err)
 	}
@@ -382,7 +374,7 @@ func (s *Campaigns) moveState(ctx context.Context, id string, to dibs.State, doi
 			return wrongState(c, doing, doingZH)
 		}
 		if c.State = to; to == dibs.EndedState {
-			c.EndedAt = dibs.Ms(s.now())
+			c.EndedAt = dibs.Ms(s.cfg.Now())
 		}
 		return nil
 	})
@@ -407,11 +399,11 @@ func (s *Campaigns) Change(ctx context.Context, id string, change func(*dibs.Cam
 			return nil, err
 		}
 		if !reflect.DeepEqual(*c, before) {
-			c.UpdatedAt = dibs.Ms(s.now())
+			c.UpdatedAt = dibs.Ms(s.cfg.Now())
 			err = s.storeChange(ctx, c, &before)
 		}
 		if errors.Is(err, dibs.ErrConflict) {
-			c, err = s.ledger.Campaign(ctx, id)
+			c, err = s.cfg.Ledger.Campaign(ctx, id)
 			continue
 		}
 		if err != nil {
@@ -426,9 +418,9 @@ func (s *Campaigns) Change(ctx context.Context, id string, change func(*dibs.Cam
 // transaction that publishes it.
 func (s *Campaigns) storeChange(ctx context.Context, c, before *dibs.Campaign) error {
 	if c.Kind == dibs.RedPacket && before.State == dibs.Draft && c.State == dibs.Published {
-		return s.ledger.FundCampaign(ctx, c)
+		return s.cfg.Ledger.FundCampaign(ctx, c)
 	}
-	return s.ledger.UpdateCampaign(ctx, c)
+	return s.cfg.Ledger.UpdateCampaign(ctx, c)
 }
 
 // follow makes the engine hold and obey a campaign as the ledger has it.
@@ -436,23 +428,23 @@ func (s *Campaigns) follow(ctx context.Context, c *dibs.Campaign) error {
 	defer s.registry.Changed()
 	if s.registry.Sells(c) {
 		if err := s.loader.Admit(ctx, c); err != nil {
-			if s.engine.Shared() && c.State != dibs.Published {
+			if s.cfg.Engine.Shared() && c.State != dibs.Published {
 				// Its shards may be sold by other nodes, or by this one, which lacks some: they
 				// obey a pause all the same. The caller is told why it is not taken up here.
-				_ = s.engine.Configure(ctx, c)
+				_ = s.cfg.Engine.Configure(ctx, c)
 			}
 			return err
 		}
 	}
 	if l := s.registry.Live(c.ID); l != nil {
 		l.Renew(c)
-	} else if c.State == dibs.Draft || !s.engine.Shared() || s.registry.Over(c) {
+	} else if c.State == dibs.Draft || !s.cfg.Engine.Shared() || s.registry.Over(c) {
 		return nil
 	}
 	// Somebody may be loading it by the definition before.
 	for until := time.Now().Add(live.OpenPatience); ; {
-		err := s.engine.Configure(ctx, c)
-		if errors.Is(err, dibs.ErrNotOpen) && s.engine.Shared() && time.Now().Before(until) && wait.Sleep(ctx, live.JoinEvery) {
+		err := s.cfg.Engine.Configure(ctx, c)
+		if errors.Is(err, dibs.ErrNotOpen) && s.cfg.Engine.Shared() && time.Now().Before(until) && wait.Sleep(ctx, live.JoinEvery) {
 			continue
 		}
 		if err == nil || onlyNotOpen(err) && !s.registry.Sells(c) {

@@ -41,7 +41,7 @@ func (s *Campaigns) UnclaimedCodes(ctx context.Context, id string, page dibs.Pag
 			return views, err
 		}
 	}
-	list, err := s.ledger.FreeItems(ctx, c.Number, page)
+	list, err := s.cfg.Ledger.FreeItems(ctx, c.Number, page)
 	if err != nil {
 		return views, dibs.AsUnavailable(err, dibs.EffectNone)
 	}
@@ -78,7 +78,7 @@ func (s *Campaigns) ImportCodes(ctx context.Context, id string, file io.ReadSeek
 	if err != nil {
 		return nil, err
 	}
-	made, err := s.ledger.StockChanges(ctx, c.Number, ref)
+	made, err := s.cfg.Ledger.StockChanges(ctx, c.Number, ref)
 	switch {
 	case err != nil:
 		return nil, dibs.AsUnavailable(err, dibs.EffectNone)
@@ -90,7 +90,7 @@ func (s *Campaigns) ImportCodes(ctx context.Context, id string, file io.ReadSeek
 	if c.Stock.Kind != dibs.Items {
 		return nil, dibs.Fail(dibs.InvalidState, dibs.Text{EN: `codes are imported into a campaign of items: "stock":{"items":[]}`, ZH: `只能向 items 类库存导入："stock":{"items":[]}`})
 	}
-	if c.State != dibs.Draft && c.Ended(s.now()) {
+	if c.State != dibs.Draft && c.Ended(s.cfg.Now()) {
 		return nil, dibs.Fail(dibs.InvalidState, dibs.Text{EN: "the campaign has ended", ZH: "活动已经结束"})
 	}
 	count, err := examineCodes(file, dibs.MaxItems-c.Stock.Total)
@@ -100,7 +100,7 @@ func (s *Campaigns) ImportCodes(ctx context.Context, id string, file io.ReadSeek
 	if err := s.mayNumber(ctx, c); err != nil {
 		return nil, err
 	}
-	added, err := s.ledger.Import(ctx, Import{
+	added, err := s.cfg.Ledger.Import(ctx, Import{
 		Shard: dibs.ShardID{Campaign: c.Number}, Spread: c.Shards > 1, Ref: ref, Why: "import", Count: count, Done: done,
 		Each: func(take func(int, string) error) error { return eachCode(file, take) },
 	})
@@ -108,7 +108,7 @@ func (s *Campaigns) ImportCodes(ctx context.Context, id string, file io.ReadSeek
 		return nil, dibs.AsUnavailable(err, dibs.EffectUnknown)
 	}
 	if err := s.outbox.Send(ctx); err != nil {
-		s.log.Warn("imported codes wait in the outbox", "campaign", c.ID, "err", err)
+		s.cfg.Logger.Warn("imported codes wait in the outbox", "campaign", c.ID, "err", err)
 		wait.Kick(s.outbox.OutboxKick)
 	}
 	c, err = s.registry.Fresh(ctx, id)

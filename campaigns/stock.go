@@ -45,9 +45,9 @@ func (s *Campaigns) changeStock(ctx context.Context, id string, ch dibs.StockCha
 		// A change of before, by the same ref, may have been made.
 		return nil, dibs.AsUnavailable(err, dibs.EffectUnknown)
 	} else if made {
-		return s.ledger.Campaign(ctx, id)
+		return s.cfg.Ledger.Campaign(ctx, id)
 	}
-	if c.State != dibs.Draft && c.Ended(s.now()) {
+	if c.State != dibs.Draft && c.Ended(s.cfg.Now()) {
 		return nil, dibs.Fail(dibs.InvalidState, dibs.Text{EN: "the campaign has ended", ZH: "活动已经结束"})
 	}
 	if ch.Delta < 0 && c.State != dibs.Draft && of == nil {
@@ -108,7 +108,7 @@ func CommandRef(ref string, n int) string { return ref + " /" + strconv.Itoa(n) 
 // the ref was used for another change only.
 func (s *Campaigns) stockChanged(ctx context.Context, c *dibs.Campaign, delta int64, ref string) (bool, error) {
 	// Earlier versions kept withdrawals under the ref alone.
-	made, err := s.ledger.StockChanges(ctx, c.Number, ref)
+	made, err := s.cfg.Ledger.StockChanges(ctx, c.Number, ref)
 	if err != nil || len(made) == 0 {
 		return false, err
 	}
@@ -160,15 +160,15 @@ func (s *Campaigns) restock(ctx context.Context, c *dibs.Campaign, ch dibs.Stock
 	if ch.Delta > 0 && c.Stock.Kind == dibs.Codes {
 		r.Items = dibs.GenerateCodes(c.Stock.Pattern, ch.Delta, nil)
 	}
-	if err := s.ledger.Restock(ctx, r); err != nil {
+	if err := s.cfg.Ledger.Restock(ctx, r); err != nil {
 		return dibs.AsUnavailable(err, dibs.EffectUnknown)
 	}
 	// The command is in the outbox: it reaches the engine whatever happens. It
 	// is sent at once, so that the answer finds the stock there.
-	sending, cancel := context.WithTimeout(ctx, s.ledgerTimeout)
+	sending, cancel := context.WithTimeout(ctx, s.cfg.LedgerTimeout)
 	defer cancel()
 	if err := s.outbox.Send(sending); err != nil {
-		s.log.Warn("a restock waits in the outbox", "campaign", c.ID, "err", err)
+		s.cfg.Logger.Warn("a restock waits in the outbox", "campaign", c.ID, "err", err)
 		wait.Kick(s.outbox.OutboxKick)
 	}
 	return nil
@@ -183,13 +183,13 @@ func (s *Campaigns) withdraw(ctx context.Context, c *dibs.Campaign, ch dibs.Stoc
 		return dibs.Unavail(dibs.EffectNone, cmp.Or(err, dibs.ErrNotOpen))
 	}
 	a := dibs.Adjustment{Shard: withdrawnFrom(c, ref), Ref: stockRef(ref, ch.Delta), Delta: ch.Delta}
-	err = s.engine.Adjust(ctx, a)
+	err = s.cfg.Engine.Adjust(ctx, a)
 	for tries := 0; c.Shards > 1 && errors.Is(err, dibs.ErrInvalidState) && tries < gatherTries; tries++ {
-		if err := s.moving.Gather(ctx, c, a.Shard.Shard, -ch.Delta); err != nil {
+		if err := s.cfg.Moving.Gather(ctx, c, a.Shard.Shard, -ch.Delta); err != nil {
 			return err
 		}
 		// Users may have been faster.
-		err = s.engine.Adjust(ctx, a)
+		err = s.cfg.Engine.Adjust(ctx, a)
 	}
 	if err != nil {
 		return dibs.AsUnavailable(err, dibs.EffectUnknown)

@@ -66,14 +66,14 @@ func (s *Claims) Claim(ctx context.Context, req dibs.ClaimRequest) (dibs.Result,
 // backlog is full or a gate said no, may be the repeat of one that was. An errShardDry
 // names the user's shard when it has too little left, and there are others.
 func (s *Claims) ask(ctx context.Context, l *live.Campaign, c *dibs.Campaign, req *dibs.ClaimRequest, full bool, no *dibs.Result) (dibs.Result, error) {
-	if s.guard != nil {
-		mark, ok := s.guard.Enter()
+	if s.cfg.Guard != nil {
+		mark, ok := s.cfg.Guard.Enter()
 		if !ok {
 			l.Refuse(dibs.Overloaded)
 			return dibs.Result{}, dibs.Shed(req.Key != "")
 		}
 		// From here on it is answered, whatever comes.
-		defer s.guard.Leave(mark)
+		defer s.cfg.Guard.Leave(mark)
 	}
 	d, shard, err := s.decideWhere(ctx, c, dibs.EngineClaim{
 		Shard: c.ShardOf(req.UserID), UserID: req.UserID, Quantity: req.Quantity, Key: dibs.KeyHash(req.Key), Reference: req.Reference,
@@ -90,7 +90,7 @@ func (s *Claims) ask(ctx context.Context, l *live.Campaign, c *dibs.Campaign, re
 		}
 		// It may be granted all the same.
 		l.Wake()
-		if s.engine.Shared() {
+		if s.cfg.Engine.Shared() {
 			// It may have failed on the way to where keys are looked up.
 			err = req.Unlooked(err)
 		}
@@ -110,7 +110,7 @@ func (s *Claims) ask(ctx context.Context, l *live.Campaign, c *dibs.Campaign, re
 	if d.Outcome == dibs.SoldOut && c.Shards > 1 {
 		return dibs.Result{}, errShardDry(shard)
 	}
-	if s.ledgered && d.Outcome == dibs.Granted {
+	if s.cfg.Ledgered && d.Outcome == dibs.Granted {
 		began := time.Now()
 		if err := s.intoLedger(ctx, l.Shard(d.Grant.Shard), d.Grant.Position); err != nil {
 			return dibs.Result{}, s.failed(l, dibs.Unavail(dibs.EffectUnknown, err))
@@ -147,7 +147,7 @@ func (s *Claims) TokenEnded(req *dibs.ClaimRequest) bool {
 		// It came without a token, from a program that uses the library.
 		return false
 	}
-	return !req.Until.IsZero() && !time.Now().Before(req.Until) || s.revoked != nil && s.revoked(req.UserID, req.TokenID, req.Issued)
+	return !req.Until.IsZero() && !time.Now().Before(req.Until) || s.cfg.Revoked != nil && s.cfg.Revoked(req.UserID, req.TokenID, req.Issued)
 }
 
 // refuse asks the gates of a campaign that has some.
@@ -155,7 +155,7 @@ func (s *Claims) refuse(ctx context.Context, c *dibs.Campaign, req *dibs.ClaimRe
 	if sampled() {
 		defer s.gateTimes.Since(time.Now())
 	}
-	for _, g := range s.gates {
+	for _, g := range s.cfg.Gates {
 		if r, ok := g.Pass(ctx, c, req); !ok {
 			r.Campaign = c
 			return r, true
@@ -184,10 +184,10 @@ func (s *Claims) decideWhere(ctx context.Context, c *dibs.Campaign, claim dibs.E
 // decide asks the engine, and times some of the grants.
 func (s *Claims) decide(ctx context.Context, req dibs.EngineClaim) (dibs.Decision, error) {
 	if !sampled() {
-		return s.engine.Claim(ctx, req)
+		return s.cfg.Engine.Claim(ctx, req)
 	}
 	began := time.Now()
-	d, err := s.engine.Claim(ctx, req)
+	d, err := s.cfg.Engine.Claim(ctx, req)
 	if err == nil && d.Outcome == dibs.Granted {
 		s.engineTimes.Since(began)
 	}
@@ -200,7 +200,7 @@ func (s *Claims) intoLedger(ctx context.Context, t *live.Shard, p dibs.Position)
 	if err := s.settler.SettleTo(ctx, t, p.Cursor); err != nil || t.At().Epoch == p.Epoch {
 		return err
 	}
-	_, err := s.ledger.Claim(ctx, p)
+	_, err := s.cfg.Ledger.Claim(ctx, p)
 	if !errors.Is(err, dibs.ErrNotFound) {
 		return err
 	}
@@ -225,7 +225,7 @@ func (s *Claims) resultOf(l *live.Campaign, c *dibs.Campaign, d *dibs.Decision) 
 	case dibs.LimitReached:
 		r.ClaimIDs = make([]string, len(d.Held))
 		for i, p := range d.Held {
-			r.ClaimIDs[i] = s.ids.Encode(p)
+			r.ClaimIDs[i] = s.cfg.IDs.Encode(p)
 		}
 		fallthrough
 	default:
@@ -241,7 +241,7 @@ func (s *Claims) of(c *dibs.Campaign, g *dibs.Grant) *dibs.Claim {
 		status = dibs.Released
 	}
 	claim := &dibs.Claim{
-		Position: g.Position, ID: s.ids.Encode(g.Position), CampaignID: c.ID, ProductID: c.ProductID, Kind: c.Kind, UserID: g.UserID,
+		Position: g.Position, ID: s.cfg.IDs.Encode(g.Position), CampaignID: c.ID, ProductID: c.ProductID, Kind: c.Kind, UserID: g.UserID,
 		Quantity: g.Quantity, Status: status, OrderType: dibs.FlashOrder, Items: g.Items,
 		Amount: c.AmountFor(g.Quantity), PayBy: dibs.FromMS(g.PayBy), CreatedAt: dibs.FromMS(g.At), UpdatedAt: dibs.FromMS(g.At),
 	}

@@ -19,14 +19,7 @@ type Claims struct {
 	settler    *live.Settler
 	loader     *live.Loader
 	quarantine *live.Quarantine
-	engine     dibs.Engine
-	ledger     Ledger
-	moving     *moving.Mover
-	ids        dibs.ClaimIDs
-	ledgered   bool
-	gates      []dibs.Gate
-	guard      Guard
-	revoked    func(user, id string, issued time.Time) bool
+	cfg        Config
 
 	counts
 }
@@ -54,8 +47,7 @@ type Config struct {
 func New(c Config) *Claims {
 	return &Claims{
 		registry: c.Live.Registry, lookups: c.Live.Lookups, settler: c.Live.Settler, loader: c.Live.Loader, quarantine: c.Live.Quarantine,
-		engine: c.Engine, ledger: c.Ledger, moving: c.Moving, ids: c.IDs, ledgered: c.Ledgered, gates: c.Gates, guard: c.Guard, revoked: c.Revoked,
-		counts: counts{gateTimes: histogram.NewTimeHistogram(), engineTimes: histogram.NewTimeHistogram(), ledgerTimes: histogram.NewTimeHistogram()},
+		cfg: c, counts: counts{gateTimes: histogram.NewTimeHistogram(), engineTimes: histogram.NewTimeHistogram(), ledgerTimes: histogram.NewTimeHistogram()},
 	}
 }
 

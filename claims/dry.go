@@ -31,8 +31,8 @@ func dryOf(err error) (uint8, bool) {
 // or units have come, the claim waits, outside of the engine and of the guard, which
 // would take the wait for load.
 func (s *Claims) dryShard(ctx context.Context, l *live.Campaign, c *dibs.Campaign, req *dibs.ClaimRequest, shard uint8) (dibs.Result, error) {
-	for deadline := s.moving.Deadline(); ; {
-		left, gone, err := s.moving.Await(ctx, l, shard, req.Quantity, deadline)
+	for deadline := s.cfg.Moving.Deadline(); ; {
+		left, gone, err := s.cfg.Moving.Await(ctx, l, shard, req.Quantity, deadline)
 		if err != nil {
 			return dibs.Result{}, s.failed(l, err)
 		}

@@ -14,11 +14,11 @@ import (
 // Find returns a claim by its id, settled or not. ErrNotFound. The caller checks that the
 // claim is the user's.
 func (s *Claims) Find(ctx context.Context, id string) (*dibs.Claim, error) {
-	p, err := s.ids.Decode(id)
+	p, err := s.cfg.IDs.Decode(id)
 	if err != nil {
 		return nil, dibs.NoSuchClaim
 	}
-	claim, err := s.ledger.Claim(ctx, p)
+	claim, err := s.cfg.Ledger.Claim(ctx, p)
 	if errors.Is(err, dibs.ErrNotFound) {
 		return s.findUnsettled(ctx, p)
 	}
@@ -34,7 +34,7 @@ func (s *Claims) Find(ctx context.Context, id string) (*dibs.Claim, error) {
 
 // findUnsettled asks the engine for a claim that the ledger does not have.
 func (s *Claims) findUnsettled(ctx context.Context, p dibs.Position) (*dibs.Claim, error) {
-	g, ok, err := s.engine.Find(ctx, p)
+	g, ok, err := s.cfg.Engine.Find(ctx, p)
 	if err != nil {
 		return nil, dibs.AsUnavailable(err, dibs.EffectNone)
 	}
@@ -120,7 +120,7 @@ func (s *Claims) withUnsettled(ctx context.Context, list dibs.List[dibs.Claim], 
 // UnsettledOf returns a user's grants that the ledger does not have yet,
 // newest first.
 func (s *Claims) UnsettledOf(ctx context.Context, user string) ([]dibs.Grant, error) {
-	grants, err := s.engine.HoldingsOf(ctx, user)
+	grants, err := s.cfg.Engine.HoldingsOf(ctx, user)
 	if err != nil {
 		return nil, dibs.AsUnavailable(err, dibs.EffectNone)
 	}
@@ -142,7 +142,7 @@ func (s *Claims) UnsettledOf(ctx context.Context, user string) ([]dibs.Grant, er
 		var position dibs.Cursor
 		if t := s.registry.Shard(g.ShardID); t != nil {
 			position = t.At()
-		} else if totals, readErr := s.ledger.Totals(ctx, g.ShardID); readErr == nil {
+		} else if totals, readErr := s.cfg.Ledger.Totals(ctx, g.ShardID); readErr == nil {
 			position = totals.Position
 		} else {
 			err = readErr
@@ -200,13 +200,13 @@ func (s *Claims) Luck(ctx context.Context, campaignID string, most int) (Luck, e
 	if err := s.settler.SettleAll(ctx, c); err != nil {
 		return Luck{}, err
 	}
-	l, err := s.ledger.Luck(ctx, c.Number, most)
+	l, err := s.cfg.Ledger.Luck(ctx, c.Number, most)
 	return l, dibs.AsUnavailable(err, dibs.EffectNone)
 }
 
 // list reads a page and dresses its claims.
 func (s *Claims) list(ctx context.Context, f dibs.ClaimFilter, page dibs.Page) (dibs.List[dibs.Claim], error) {
-	list, err := s.ledger.ClaimList(ctx, f, page)
+	list, err := s.cfg.Ledger.ClaimList(ctx, f, page)
 	if err != nil {
 		return list, dibs.AsUnavailable(err, dibs.EffectNone)
 	}
@@ -215,7 +215,7 @@ func (s *Claims) list(ctx context.Context, f dibs.ClaimFilter, page dibs.Page) (
 
 // Dress fills the fields of a settled claim that its row does not have.
 func (s *Claims) Dress(c *dibs.Campaign, claim *dibs.Claim) *dibs.Claim {
-	claim.ID = s.ids.Encode(claim.Position)
+	claim.ID = s.cfg.IDs.Encode(claim.Position)
 	claim.CampaignID, claim.ProductID, claim.Kind = c.ID, c.ProductID, c.Kind
 	c.OpenShares(claim)
 	if c.Regular() {
@@ -237,9 +237,9 @@ func (s *Claims) dressLife(c *dibs.Campaign, claim *dibs.Claim) {
 		switch {
 		case e.Other == nil:
 		case e.Step == dibs.StepReplace:
-			claim.ReplacedBy = s.ids.Encode(*e.Other)
+			claim.ReplacedBy = s.cfg.IDs.Encode(*e.Other)
 		default:
-			claim.Replaces = s.ids.Encode(*e.Other)
+			claim.Replaces = s.cfg.IDs.Encode(*e.Other)
 		}
 	}
 }

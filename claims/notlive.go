@@ -27,12 +27,12 @@ func (s *Claims) notOpenNow(ctx context.Context, l *live.Campaign, req *dibs.Cla
 // allSettled returns nil when the ledger can answer for a shard that is not open
 // any more: a yes that waits in the journal is not there yet.
 func (s *Claims) allSettled(ctx context.Context, t *live.Shard) error {
-	end, err := s.engine.JournalEnd(ctx, t.ID)
+	end, err := s.cfg.Engine.JournalEnd(ctx, t.ID)
 	if err != nil || !t.At().Before(end) {
 		return err
 	}
 	// Another node may have settled it, and nobody tells where it is not open.
-	totals, err := s.ledger.Totals(ctx, t.ID)
+	totals, err := s.cfg.Ledger.Totals(ctx, t.ID)
 	if err == nil && totals.Position.Before(end) {
 		err = dibs.ErrNotOpen
 	}
@@ -68,7 +68,7 @@ func (s *Claims) notLive(ctx context.Context, req *dibs.ClaimRequest) (dibs.Resu
 			return dibs.Result{}, s.failedElsewhere(err)
 		}
 		defer free()
-		claim, err := s.ledger.ClaimByKey(ctx, c.Number, req.UserID, dibs.KeyHash(req.Key))
+		claim, err := s.cfg.Ledger.ClaimByKey(ctx, c.Number, req.UserID, dibs.KeyHash(req.Key))
 		if err == nil && (claim.Quantity != req.Quantity || req.Reference != "" && claim.Reference != req.Reference) {
 			return s.elsewhere(c, dibs.KeyReused), nil
 		}

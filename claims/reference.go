@@ -50,7 +50,7 @@ func (s *Claims) addReferences(ctx context.Context, claims ...*dibs.Claim) error
 	if len(at) == 0 {
 		return nil
 	}
-	found, err := s.ledger.References(ctx, at)
+	found, err := s.cfg.Ledger.References(ctx, at)
 	if err != nil {
 		return err
 	}
@@ -72,7 +72,7 @@ func (s *Claims) addJournalled(ctx context.Context, c *dibs.Claim) bool {
 	}
 	before := c.Position.Cursor
 	before.Seq--
-	entries, err := s.engine.ReadJournal(ctx, c.Position.ShardID, before, 1)
+	entries, err := s.cfg.Engine.ReadJournal(ctx, c.Position.ShardID, before, 1)
 	if err != nil || len(entries) != 1 || entries[0].Cursor != c.Position.Cursor {
 		return false
 	}

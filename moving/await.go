@@ -50,7 +50,7 @@ var (
 )
 
 // Deadline is when a claim that begins to wait now has waited long enough.
-func (m *Mover) Deadline() time.Time { return time.Now().Add(m.wait) }
+func (m *Mover) Deadline() time.Time { return time.Now().Add(m.cfg.Wait) }
 
 // Await is called for a claim of so many units whose shard has fewer. It returns
 // gone, with what is left, when no shard and none on its way has as many: the claim is
@@ -84,8 +84,8 @@ func (m *Mover) Await(ctx context.Context, l *live.Campaign, shard uint8, units 
 		}
 	case <-ctx.Done():
 		return 0, false, dibs.Unavail(dibs.EffectNone, ctx.Err())
-	case <-m.life.Done():
-		return 0, false, dibs.Unavail(dibs.EffectNone, m.life.Err())
+	case <-m.cfg.Life.Done():
+		return 0, false, dibs.Unavail(dibs.EffectNone, m.cfg.Life.Err())
 	}
 	if v := p.holds(units, time.Now()); v != nil {
 		return v.told()
@@ -191,8 +191,8 @@ func (m *Mover) startServing(p *pool) {
 
 func (m *Mover) serveLoop(p *pool) {
 	for {
-		m.serve(m.life, p)
-		over := !wait.Sleep(m.life, lookEvery)
+		m.serve(m.cfg.Life, p)
+		over := !wait.Sleep(m.cfg.Life, lookEvery)
 		p.mu.Lock()
 		if over || p.waiting == 0 {
 			p.serving = false

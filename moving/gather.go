@@ -26,7 +26,7 @@ func (m *Mover) Gather(ctx context.Context, c *dibs.Campaign, to uint8, units in
 	if err != nil {
 		return err
 	}
-	ctx, cancel := context.WithTimeout(ctx, m.patience)
+	ctx, cancel := context.WithTimeout(ctx, m.cfg.LedgerTimeout)
 	defer cancel()
 	p := m.pool(l)
 	for {

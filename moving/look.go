@@ -81,7 +81,7 @@ func (m *Mover) look(ctx context.Context, p *pool) view {
 			errs[i] = context.DeadlineExceeded
 			continue
 		}
-		all.Go(func() { v.shards[i], errs[i] = m.engine.Stats(ctx, t.ID) })
+		all.Go(func() { v.shards[i], errs[i] = m.cfg.Engine.Stats(ctx, t.ID) })
 	}
 	all.Wait()
 	for i, err := range errs {

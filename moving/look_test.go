@@ -65,7 +65,7 @@ func TestJudge(t *testing.T) {
 			for i := range c.Shards {
 				l.Shards = append(l.Shards, &live.Shard{ID: dibs.ShardID{Campaign: 1, Shard: uint8(i)}})
 			}
-			m := &Mover{engine: &counted{looks: test.looks}, log: slog.New(slog.DiscardHandler), now: time.Now, life: t.Context()}
+			m := &Mover{cfg: Config{Engine: &counted{looks: test.looks}, Logger: slog.New(slog.DiscardHandler), Now: time.Now, Life: t.Context()}}
 			p := m.pool(l)
 			first := m.look(t.Context(), p)
 			now := time.Now()

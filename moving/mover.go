@@ -51,12 +51,7 @@ type Mover struct {
 	settler  *live.Settler
 	loader   *live.Loader
 	poller   *live.Poller
-	engine   dibs.Engine
-	log      *slog.Logger
-	now      func() time.Time
-	wait     time.Duration
-	patience time.Duration
-	life     context.Context
+	cfg      Config
 
 	pools sync.Map // *live.Campaign -> *pool
 	// begun counts the transfers that this node began, waited the claims that waited.
@@ -70,8 +65,7 @@ type Mover struct {
 // New returns a Mover. Nothing moves by itself until Loop runs.
 func New(c Config) *Mover {
 	return &Mover{
-		registry: c.Live.Registry, settler: c.Live.Settler, loader: c.Live.Loader, poller: c.Live.Poller,
-		engine: c.Engine, log: c.Logger, now: c.Now, wait: c.Wait, patience: c.LedgerTimeout, life: c.Life,
+		registry: c.Live.Registry, settler: c.Live.Settler, loader: c.Live.Loader, poller: c.Live.Poller, cfg: c,
 	}
 }
 
@@ -165,7 +159,7 @@ func (m *Mover) balanceAll(ctx context.Context) {
 
 // sells reports whether claims are granted now, so that units are of use anywhere.
 func (m *Mover) sells(l *live.Campaign) bool {
-	_, closed := l.Def().Closed(m.now())
+	_, closed := l.Def().Closed(m.cfg.Now())
 	return !closed
 }
 
@@ -173,7 +167,7 @@ func (m *Mover) sells(l *live.Campaign) bool {
 func (m *Mover) start(f func()) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if m.closed || m.life.Err() != nil {
+	if m.closed || m.cfg.Life.Err() != nil {
 		return false
 	}
 	m.running.Go(f)
@@ -208,13 +202,13 @@ func (m *Mover) begin(ctx context.Context, p *pool, t tranche, v *view) {
 	a := dibs.Adjustment{
 		Shard: from.ID, Epoch: v.shards[t.from].Head.Epoch, Ref: dibs.Transfer{ID: dibs.NewID("m-"), To: to.ID.Shard}.Leaves(), Delta: -t.units,
 	}
-	err := m.engine.Adjust(ctx, a)
+	err := m.cfg.Engine.Adjust(ctx, a)
 	if unmade(err) {
 		return
 	}
 	if err != nil {
 		// It may have left all the same: then the next look finds it on its way.
-		m.log.Debug("a transfer may not have begun", "from", from.ID.String(), "to", to.ID.String(), "units", t.units, "err", err)
+		m.cfg.Logger.Debug("a transfer may not have begun", "from", from.ID.String(), "to", to.ID.String(), "units", t.units, "err", err)
 	}
 	m.begun.Add(1)
 	p.coming = append(p.coming, coming{tranche: t, begun: time.Now(), moved: v.shards[t.to].Moved})
@@ -223,10 +217,10 @@ func (m *Mover) begin(ctx context.Context, p *pool, t tranche, v *view) {
 	decided := err == nil
 	m.start(func() {
 		// Settling carries it: it is asked for at once.
-		ctx, cancel := context.WithTimeout(m.life, m.patience)
+		ctx, cancel := context.WithTimeout(m.cfg.Life, m.cfg.LedgerTimeout)
 		defer cancel()
 		if err := m.settler.SettleTransfer(ctx, from, &a, decided); err != nil {
-			m.log.Debug("a transfer waits to be settled", "from", from.ID.String(), "to", to.ID.String(), "units", t.units, "err", err)
+			m.cfg.Logger.Debug("a transfer waits to be settled", "from", from.ID.String(), "to", to.ID.String(), "units", t.units, "err", err)
 		}
 	})
 }
