@@ -1,8 +1,6 @@
 package dibs
 
-import (
-	"errors"
-)
+import "errors"
 
 // Permutation is a keyed one-to-one mapping of 80-bit blocks. idgen.Feistel
 // is the one that dibs ships.

@@ -65,11 +65,9 @@ func codesFaults(s *CodesSpec) []Fault {
 
 func patternFaults(pattern string, count int64) []Fault {
 	const field = "/stock/codes/pattern"
-	for i := range len(pattern) {
-		c := pattern[i]
-		if !('A' <= c && c <= 'Z' || '0' <= c && c <= '9' || c == '-' || c == '_') {
-			return []Fault{{field, Text{"may hold X, capital letters, digits, - and _", "只能包含 X、大写字母、数字、- 和 _"}}}
-		}
+	strange := func(c rune) bool { return !('A' <= c && c <= 'Z' || '0' <= c && c <= '9' || c == '-' || c == '_') }
+	if strings.ContainsFunc(pattern, strange) {
+		return []Fault{{field, Text{"may hold X, capital letters, digits, - and _", "只能包含 X、大写字母、数字、- 和 _"}}}
 	}
 	if len(pattern) > MaxItemLen {
 		return []Fault{{field, Textf("must be at most %d characters", "最多 %d 个字符", MaxItemLen)}}

@@ -1,8 +1,6 @@
 package dibs
 
-import (
-	"fmt"
-)
+import "fmt"
 
 // The levels of durability: what a yes survives. docs/GUARANTEES.md says how
 // far each goes, and what it asks of Redis.

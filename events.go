@@ -1,8 +1,6 @@
 package dibs
 
-import (
-	"time"
-)
+import "time"
 
 // Step names what happens to a claim after its grant. docs/STATES.md shows
 // which step leads from which status to which.

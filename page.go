@@ -1,8 +1,6 @@
 package dibs
 
-import (
-	"time"
-)
+import "time"
 
 // Page asks for a part of a list.
 type Page struct {

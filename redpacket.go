@@ -108,13 +108,11 @@ func ParseShare(value string) (id string, amount int64, ok bool) {
 	return id, amount, err == nil && amount < MaxMinor
 }
 
-var (
-	// FixedShares refuses to change a red packet's shares.
-	FixedShares = Fail(InvalidState, Text{
-		"the shares of a red packet are fixed: end it, and what is left goes back to its sender",
-		"红包的份额是固定的：结束活动后，剩余金额将退回发送方",
-	})
-)
+// FixedShares refuses to change a red packet's shares.
+var FixedShares = Fail(InvalidState, Text{
+	"the shares of a red packet are fixed: end it, and what is left goes back to its sender",
+	"红包的份额是固定的：结束活动后，剩余金额将退回发送方",
+})
 
 // packetFaults checks what belongs to red packets alone.
 func (c *Campaign) packetFaults() []Fault {

@@ -1,6 +1,7 @@
 package dibs
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 )
@@ -51,9 +52,7 @@ func (m *Move) confirm(c *Claim, e *ClaimEvent) (bool, error) {
 	if err := m.rightAmount(c); err != nil {
 		return false, err
 	}
-	if e.Amount == nil {
-		e.Amount = c.Amount
-	}
+	e.Amount = cmp.Or(e.Amount, c.Amount)
 	if c.knows(m.Ref) {
 		return true, nil
 	}
@@ -127,9 +126,7 @@ func (m *Move) refundDue(c *Claim, e *ClaimEvent) (bool, error) {
 	if c.Status != Released || c.Payment != nil || c.Last(StepReplace) != nil {
 		return false, wrongStatus(c, "flag", "标记待退款")
 	}
-	if e.Amount == nil {
-		e.Amount = c.Amount
-	}
+	e.Amount = cmp.Or(e.Amount, c.Amount)
 	return false, nil
 }
 
@@ -150,9 +147,7 @@ func (m *Move) refund(c *Claim, e *ClaimEvent) (bool, error) {
 	case c.Redemption != nil:
 		return false, Fail(InvalidState, Text{"the coupon has been used: roll its use back first", "优惠券已被使用，请先回退核销"})
 	}
-	if e.Amount == nil {
-		e.Amount = &Money{Amount: left, Currency: paid.Amount.Currency}
-	}
+	e.Amount = cmp.Or(e.Amount, &Money{Amount: left, Currency: paid.Amount.Currency})
 	if err := refundable(e.Amount, &paid, left); err != nil {
 		return false, err
 	}

@@ -1,6 +1,7 @@
 package dibs
 
 import (
+	"slices"
 	"strconv"
 )
 
@@ -61,36 +62,30 @@ func tieredSum(price int64, tiers []Tier, quantity int64) (sum int64, ok bool) {
 
 // tierFaults checks the tiers, and that the dearest claim has an amount.
 func (c *Campaign) tierFaults() []Fault {
-	var fs []Fault
-	bad := func(field string, t Text) { fs = append(fs, Fault{field, t}) }
 	if len(c.Tiers) > maxTiers {
 		return []Fault{{"/tiers", Textf("must be at most %d", "最多 %d 项", maxTiers)}}
 	}
+	var fs []Fault
 	last := int64(0)
 	for i, t := range c.Tiers {
 		at := "/tiers/" + strconv.Itoa(i)
-		switch {
-		case t.FromUnit < 1 || t.FromUnit > MaxLimitPerUser:
-			bad(at+"/from_unit", Textf("must be from 1 to %d", "必须在 1 到 %d 之间", MaxLimitPerUser))
-		case t.FromUnit <= last:
-			bad(at+"/from_unit", Textf("must be above that of the tier before it, %d", "必须大于前一档的 %d", last))
+		from := within(at+"/from_unit", t.FromUnit, 1, MaxLimitPerUser)
+		if from == nil {
+			from = unless(t.FromUnit > last, at+"/from_unit",
+				Textf("must be above that of the tier before it, %d", "必须大于前一档的 %d", last))
 		}
 		last = max(last, t.FromUnit)
-		if t.Percent < 0 || t.Percent > 100 {
-			bad(at+"/percent", Text{"must be from 0 to 100", "必须在 0 到 100 之间"})
-		}
+		fs = slices.Concat(fs, from, within(at+"/percent", t.Percent, 0, 100))
 	}
-	if len(c.Tiers) > 0 && c.Kind != Sale {
-		bad("/tiers", Text{"belong to a sale", "仅用于 sale"})
-	}
-	if len(c.Tiers) > 0 && c.Price == nil && c.ProductID == "" {
-		bad("/tiers", NeedPrice)
-	}
+	none := len(c.Tiers) == 0
+	fs = slices.Concat(fs,
+		unless(none || c.Kind == Sale, "/tiers", Text{"belong to a sale", "仅用于 sale"}),
+		unless(none || c.Price != nil || c.ProductID != "", "/tiers", NeedPrice),
+	)
 	if len(fs) > 0 || c.Price == nil || len(c.Price.Faults("")) > 0 {
 		return fs
 	}
-	if _, ok := tieredSum(c.Price.Amount, c.Tiers, c.LimitPerUser); !ok {
-		bad("/price/amount", Textf("times limit_per_user must stay below %d", "与 limit_per_user 的乘积必须小于 %d", MaxMinor))
-	}
-	return fs
+	_, ok := tieredSum(c.Price.Amount, c.Tiers, c.LimitPerUser)
+	return unless(ok, "/price/amount",
+		Textf("times limit_per_user must stay below %d", "与 limit_per_user 的乘积必须小于 %d", MaxMinor))
 }

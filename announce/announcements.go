@@ -82,7 +82,7 @@ type Config struct {
 func New(c Config) *Announcements {
 	return &Announcements{
 		registry: c.Live.Registry, ledger: c.Ledger, log: c.Logger, trouble: trouble.New(c.Logger, slog.LevelWarn), life: c.Life, now: c.Now, cfg: c.Push,
-		pushing: pushing{owner: dibs.NewID("node-"), kick: make(chan struct{}, 1)},
+		pushing: pushing{owner: dibs.NewID("node-"), kick: make(chan struct{}, 1), busy: make(map[string]bool)},
 	}
 }
 

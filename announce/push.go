@@ -78,14 +78,9 @@ func (s *Announcements) loop(ctx context.Context) {
 func (p *pushing) begin(id string) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.busy[id] {
-		return false
-	}
-	if p.busy == nil {
-		p.busy = map[string]bool{}
-	}
+	free := !p.busy[id]
 	p.busy[id] = true
-	return true
+	return free
 }
 
 func (p *pushing) end(id string) {

@@ -5,9 +5,7 @@ import (
 	"strconv"
 )
 
-var (
-	errNoSplit = errors.New("dibs: Config.Split is not set, which divides red packets")
-)
+var errNoSplit = errors.New("dibs: Config.Split is not set, which divides red packets")
 
 // ShareValue is the value of a red packet's share as an item: its id and its
 // amount in minor units, `17:250`. The amount travels with the item, so that

@@ -71,9 +71,7 @@ func (s *Claims) OfUser(ctx context.Context, user string, page dibs.Page) (dibs.
 			return dibs.List[dibs.Claim]{}, err
 		}
 	}
-	if page.Limit == 0 {
-		page.Limit = dibs.DefaultPage
-	}
+	page.Limit = cmp.Or(page.Limit, dibs.DefaultPage)
 	if len(fresh) > min(unsettledWait, page.Limit/2) {
 		if err := s.SettleGrants(ctx, fresh); err != nil {
 			return dibs.List[dibs.Claim]{}, err

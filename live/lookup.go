@@ -22,9 +22,7 @@ const (
 // pages: each once for all callers, and a bounded number at a time. All methods are
 // safe for concurrent use.
 type Lookups struct {
-	registry *Registry
-	ledger   Ledger
-	life     context.Context
+	shared
 	// lookups has a place for each question to the ledger on behalf of claims, callers for
 	// those on behalf of other calls with credentials, pages for those of public pages.
 	lookups, callers, pages chan struct{}
@@ -152,9 +150,6 @@ func (ls *lookups) keep(id string, l *lookup) {
 			}
 			delete(ls.known, other)
 		}
-	}
-	if ls.known == nil {
-		ls.known = make(map[string]*lookup)
 	}
 	ls.known[id] = l
 }

@@ -71,7 +71,7 @@ func New(c Config) *Node {
 	}
 	n.Quarantine = &Quarantine{ledger: c.Ledger, log: c.Logger, reading: wait.NewLock()}
 	n.Lookups = &Lookups{
-		registry: n.Registry, ledger: c.Ledger, life: c.Life,
+		shared: all, looked: lookups{known: make(map[string]*lookup)},
 		lookups: make(chan struct{}, maxLookups), callers: make(chan struct{}, maxCallerLookups), pages: make(chan struct{}, maxPublicLookups),
 	}
 	n.Settler = &Settler{
@@ -81,7 +81,9 @@ func New(c Config) *Node {
 	}
 	n.Loader = &Loader{shared: all, settler: n.Settler, deployment: c.Deployment}
 	n.Settler.loader = n.Loader
-	n.Snapshots = &Snapshots{shared: all, lookups: n.Lookups, loader: n.Loader, first: make(chan struct{}, 1)}
+	n.Snapshots = &Snapshots{
+		shared: all, lookups: n.Lookups, loader: n.Loader, watches: make(map[string]*watchedCampaign), first: make(chan struct{}, 1),
+	}
 	n.Poller = &Poller{
 		shared: all, settler: n.Settler, loader: n.Loader, snapshots: n.Snapshots, trouble: trouble.New(c.Logger, slog.LevelWarn),
 		journalKeep: c.JournalKeep, left: make(map[dibs.ShardID]time.Time), stays: make(map[dibs.ShardID]time.Time),

@@ -143,9 +143,6 @@ func (s *Snapshots) Watch(ctx context.Context, id string, tell func(dibs.Snapsho
 	w := s.watches[id]
 	if w == nil {
 		w = &watchedCampaign{last: now, tell: map[int]func(dibs.Snapshot){}}
-		if s.watches == nil {
-			s.watches = map[string]*watchedCampaign{}
-		}
 		s.watches[id] = w
 		wait.Kick(s.first)
 	}

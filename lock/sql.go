@@ -217,16 +217,15 @@ func (l *SQL) watch(h *held, conn *sql.Conn) {
 }
 
 func (l *SQL) unlock(ctx context.Context, conn *sql.Conn, name string, shared bool) error {
-	var was sql.NullBool
-	var err error
+	query := "SELECT pg_advisory_unlock" + postgresName
 	switch {
 	case !l.postgres:
-		err = conn.QueryRowContext(ctx, "SELECT RELEASE_LOCK(?)", l.mysqlName(name)).Scan(&was)
+		query, name = "SELECT RELEASE_LOCK(?)", l.mysqlName(name)
 	case shared:
-		err = conn.QueryRowContext(ctx, "SELECT pg_advisory_unlock_shared"+postgresName, name).Scan(&was)
-	default:
-		err = conn.QueryRowContext(ctx, "SELECT pg_advisory_unlock"+postgresName, name).Scan(&was)
+		query = "SELECT pg_advisory_unlock_shared" + postgresName
 	}
+	var was sql.NullBool
+	err := conn.QueryRowContext(ctx, query, name).Scan(&was)
 	if err == nil && !was.Bool {
 		err = errors.New("lock: the server does not know of it")
 	}

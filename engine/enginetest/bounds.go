@@ -116,8 +116,8 @@ func checkClaimsBeyond(r *rig) {
 		held := o.stats().Granted
 		o.refuse("ann", 1, 1, dibs.TooManyClaims)
 		for _, h := range []*dibs.Holding{claims[0], claims[more/2], claims[more-1]} {
-			o.replay(h.Key, o.grantOf(h))
-			o.finds(o.grantOf(h), h.Released)
+			o.replay(h.Key, grantOf(o.shard, h))
+			o.finds(grantOf(o.shard, h), h.Released)
 		}
 		grants, err := o.eng.HoldingsOf(o.ctx, "ann")
 		o.no(err, "list the holdings")
@@ -125,7 +125,7 @@ func checkClaimsBeyond(r *rig) {
 		// One claim of another user and one release: held and left stay as they were. Even so
 		// the user has too many claims, since released ones count.
 		o.grant("bob", uint64(o.ledger.epoch), 1)
-		o.release(o.grantOf(claims[more/2+int(o.ledger.epoch)]))
+		o.release(grantOf(o.shard, claims[more/2+int(o.ledger.epoch)]))
 		o.counts(stock-held, held)
 		o.refuse("ann", 1, 1, dibs.TooManyClaims)
 		r.restart(true)
@@ -133,9 +133,9 @@ func checkClaimsBeyond(r *rig) {
 }
 
 // grantOf is a settled claim as a grant.
-func (o *offer) grantOf(h *dibs.Holding) dibs.Grant {
+func grantOf(shard dibs.ShardID, h *dibs.Holding) dibs.Grant {
 	return dibs.Grant{
-		Position: dibs.Position{ShardID: o.shard, Cursor: h.Cursor}, UserID: h.UserID,
+		Position: dibs.Position{ShardID: shard, Cursor: h.Cursor}, UserID: h.UserID,
 		Quantity: h.Quantity, At: h.At, PayBy: h.PayBy, Released: h.Released,
 	}
 }

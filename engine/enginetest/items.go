@@ -42,8 +42,7 @@ func checkItemsOnce(r *rig) {
 		equal(r, "item", o.only(g), want)
 		o.replay(1, g)
 	}
-	d := o.refuse("late", 1, 1, dibs.SoldOut)
-	equal(r, "Remaining", d.Remaining, 0)
+	o.soldOut("late", 1, 1, 0)
 	for i, e := range o.journal(dibs.Cursor{Epoch: 1, Seq: 1}) {
 		o.that(slices.Equal(e.Items, []uint32{uint32(i)}), "entry %v names items %v, want %d", e.Cursor, e.Items, i)
 	}
@@ -56,8 +55,7 @@ func checkItemsSeveral(r *rig) {
 	o := r.offerItems(seats(5), limit(4))
 	g := o.grant("ann", 1, 3)
 	o.that(slices.Equal(g.Items, seats(3)), "3 items are %q, want the first three", g.Items)
-	d := o.refuse("bob", 1, 3, dibs.SoldOut)
-	equal(r, "Remaining", d.Remaining, 2)
+	o.soldOut("bob", 1, 3, 2)
 	h := o.grant("bob", 1, 2)
 	o.that(slices.Equal(h.Items, seats(5)[3:]), "2 items are %q, want the last two", h.Items)
 	o.replay(1, g)

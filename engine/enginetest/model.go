@@ -49,10 +49,7 @@ func newModel(c *dibs.Campaign, shard dibs.ShardID, stock int64, items []string)
 // preload takes over the claims of units that a ledger began with.
 func (m *model) preload(l *ledger) {
 	for _, h := range l.claims {
-		m.grants = append(m.grants, &modelGrant{key: h.Key, Grant: dibs.Grant{
-			Position: dibs.Position{ShardID: m.shard, Cursor: h.Cursor}, UserID: h.UserID, Quantity: h.Quantity,
-			At: h.At, PayBy: h.PayBy, Released: h.Released,
-		}})
+		m.grants = append(m.grants, &modelGrant{key: h.Key, Grant: grantOf(m.shard, h)})
 	}
 	m.left, m.head = l.left, l.position
 }

@@ -123,6 +123,11 @@ func (o *offer) refuse(user string, key uint64, quantity int64, reason dibs.Reas
 	return d
 }
 
+// soldOut claims and expects the refusal that says what is left.
+func (o *offer) soldOut(user string, key uint64, quantity, left int64) {
+	equal(o.rig, "Remaining", o.refuse(user, key, quantity, dibs.SoldOut).Remaining, left)
+}
+
 // decides expects the outcome of a request that is more than a plain claim.
 func (o *offer) decides(req dibs.EngineClaim, want dibs.Reason) dibs.Decision {
 	d, err := o.eng.Claim(o.ctx, req)

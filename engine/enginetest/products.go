@@ -154,7 +154,7 @@ func checkProductUncounted(r *rig) {
 	equal(r, "Uncounted", b.stats().Uncounted, a.c.Number)
 	b.refuse("ann", 1, 1, dibs.Unavailable)
 	b.refuse("bob", 0, 1, dibs.Unavailable)
-	b.replay(6, b.grantOf(b.ledger.claims[0]))
+	b.replay(6, grantOf(b.shard, b.ledger.claims[0]))
 	a.open()
 	equal(r, "Uncounted once it is open", b.stats().Uncounted, 0)
 	b.refuseOfProduct("ann", 1, 1)

@@ -25,8 +25,7 @@ func checkStockBeforeLimit(r *rig) {
 	for _, kind := range []dibs.Kind{dibs.Sale, dibs.Coupon} {
 		o := r.offer(1, func(c *dibs.Campaign) { c.Kind = kind })
 		o.grant("ann", 1, 1)
-		d := o.refuse("ann", 2, 1, dibs.SoldOut)
-		equal(r, "Remaining", d.Remaining, 0)
+		o.soldOut("ann", 2, 1, 0)
 		o.refuse("bob", 1, 1, dibs.SoldOut)
 		o.restock("more", 1)
 		o.refuse("ann", 2, 1, dibs.LimitReached)
@@ -46,8 +45,7 @@ func checkLimitBeforeStock(r *rig) {
 		for key := range uint64(3) {
 			d := o.refuse("ann", 10*key, 1, dibs.LimitReached)
 			o.that(slices.Equal(d.Held, []dibs.Position{a.Position}), "Held is %v, want %v", d.Held, a.Position)
-			d = o.refuse("cid", 10*key, 1, dibs.SoldOut)
-			equal(r, "Remaining", d.Remaining, 0)
+			o.soldOut("cid", 10*key, 1, 0)
 		}
 		// A quantity above the limit is refused by the limit also for a user who holds
 		// nothing.
@@ -68,13 +66,11 @@ func checkLimitBeforeStock(r *rig) {
 func checkPartlyLeft(r *rig) {
 	o := r.offer(5, limit(4))
 	o.grant("ann", 1, 3)
-	d := o.refuse("bob", 1, 3, dibs.SoldOut)
-	equal(r, "Remaining", d.Remaining, 2)
+	o.soldOut("bob", 1, 3, 2)
 	o.counts(2, 3)
 	o.grant("bob", 2, 2)
 	o.counts(0, 5)
-	d = o.refuse("cid", 1, 1, dibs.SoldOut)
-	equal(r, "Remaining", d.Remaining, 0)
+	o.soldOut("cid", 1, 1, 0)
 }
 
 // checkLimitOverClaims checks that the limit counts units over all claims of a user,
@@ -98,8 +94,7 @@ func checkQuantityAboveLimit(r *rig) {
 	o := r.offer(10, limit(2))
 	d := o.refuse("ann", 1, 3, dibs.LimitReached)
 	o.that(len(d.Held) == 0, "a user without claims is told of %v", d.Held)
-	d = o.refuse("ann", 1, 11, dibs.SoldOut)
-	equal(r, "Remaining", d.Remaining, 10)
+	o.soldOut("ann", 1, 11, 10)
 	o.grant("ann", 1, 2)
 }
 

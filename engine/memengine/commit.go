@@ -57,14 +57,6 @@ func (b *batch) tell(err error) {
 	close(b.done)
 }
 
-// orNil returns the newest of two batches that exists.
-func (b *batch) orNil(older *batch) *batch {
-	if b != nil {
-		return b
-	}
-	return older
-}
-
 // op is a step that undo reverses. records tells where among the grants it
 // stood.
 // A grant needs no op: undo finds it as the newest record.

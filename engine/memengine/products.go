@@ -20,6 +20,7 @@ type product struct {
 	mu        sync.Mutex
 	counted   map[uint32]*shard
 	uncounted map[uint32]struct{}
+	key       productKey
 	// users counts the shards that are open or being opened; Engine.productsMu guards it.
 	users int
 }
@@ -41,7 +42,7 @@ func (e *Engine) enter(c *dibs.Campaign, id dibs.ShardID) *product {
 	key := productKey{c.LimitedProduct(), id.Shard}
 	p := e.products[key]
 	if p == nil {
-		p = &product{counted: make(map[uint32]*shard), uncounted: make(map[uint32]struct{})}
+		p = &product{key: key, counted: make(map[uint32]*shard), uncounted: make(map[uint32]struct{})}
 		e.products[key] = p
 	}
 	p.users++
@@ -56,13 +57,8 @@ func (e *Engine) leave(p *product) {
 	}
 	e.productsMu.Lock()
 	defer e.productsMu.Unlock()
-	if p.users--; p.users > 0 {
-		return
-	}
-	for key, other := range e.products {
-		if other == p {
-			delete(e.products, key)
-		}
+	if p.users--; p.users == 0 {
+		delete(e.products, p.key)
 	}
 }
 

@@ -1,6 +1,7 @@
 package memengine
 
 import (
+	"cmp"
 	"errors"
 	"math"
 	"sync"
@@ -263,7 +264,7 @@ func (s *shard) release(place dibs.Cursor, nowMS int64, hashOf func([]byte) uint
 	}
 	r := s.h.at(i)
 	if r.released {
-		return s.cur.orNil(s.flying), nil
+		return cmp.Or(s.cur, s.flying), nil
 	}
 	if err := s.canAppend(); err != nil {
 		return nil, err
@@ -298,7 +299,7 @@ func (s *shard) setReleased(i uint32, released bool, hashOf func([]byte) uint64)
 // withdrawal need not: the engine alone decides it, and the ref makes it happen once.
 func (s *shard) adjust(a *dibs.Adjustment, nowMS int64) (wait *batch, err error) {
 	if _, made := s.refs[a.Ref]; made {
-		return s.cur.orNil(s.flying), nil
+		return cmp.Or(s.cur, s.flying), nil
 	}
 	remaining := s.remaining.Load()
 	if (a.Delta > 0 || a.Epoch > 0) && a.Epoch != s.epoch {

@@ -3,6 +3,8 @@ package redisengine
 import (
 	"context"
 	"errors"
+	"maps"
+	"slices"
 	"strings"
 	"time"
 
@@ -61,13 +63,8 @@ func Runs(ctx context.Context, cfg Config) ([]string, error) {
 		return nil, err
 	}
 	defer c.Close()
-	var runs []string
-	for _, run := range c.Masters(ctx) {
-		if run != "" {
-			runs = append(runs, run)
-		}
-	}
-	return runs, nil
+	runs := slices.Collect(maps.Values(c.Masters(ctx)))
+	return slices.DeleteFunc(runs, func(run string) bool { return run == "" }), nil
 }
 
 // Unreachable reports whether an error of Open, or of the first calls after it, says that
@@ -82,27 +79,23 @@ func Unreachable(err error) bool {
 // unreachable is the finding of a connection that failed.
 func unreachable(err error) dibs.Finding {
 	text := strings.TrimPrefix(err.Error(), "redisengine: ")
-	switch {
-	case strings.Contains(text, "WRONGPASS") || strings.Contains(text, "NOAUTH") || strings.Contains(text, "AUTH"):
-		return dibs.Finding{
-			Standing: dibs.StandingFail, Subject: "authentication", Found: text, Wanted: "user and password that Redis knows",
-			Remedy: "set user and password in the URL: redis://user:password@host",
-		}
-	case strings.Contains(text, "NOPERM"):
-		return dibs.Finding{
-			Standing: dibs.StandingFail, Subject: "rights", Found: text, Wanted: "a user that may run what the engine needs",
-			Remedy: "allow the command to the ACL user of the URL; in a cluster cluster|slots and cluster|shards too",
-		}
-	case strings.Contains(text, "cluster support disabled"):
-		return dibs.Finding{
-			Standing: dibs.StandingFail, Subject: "cluster mode", Found: "a standalone server", Wanted: "a cluster, since the URL has several addresses",
-			Remedy: "leave one address in the URL, or set cluster-enabled yes",
-		}
-	}
-	return dibs.Finding{
+	f := dibs.Finding{
 		Standing: dibs.StandingFail, Subject: "connection", Found: text, Wanted: "a server that answers",
 		Remedy: "start Redis, and check host, port and TLS of the URL",
 	}
+	switch {
+	// Redis says NOAUTH, among others.
+	case strings.Contains(text, "WRONGPASS") || strings.Contains(text, "AUTH"):
+		f.Subject, f.Wanted = "authentication", "user and password that Redis knows"
+		f.Remedy = "set user and password in the URL: redis://user:password@host"
+	case strings.Contains(text, "NOPERM"):
+		f.Subject, f.Wanted = "rights", "a user that may run what the engine needs"
+		f.Remedy = "allow the command to the ACL user of the URL; in a cluster cluster|slots and cluster|shards too"
+	case strings.Contains(text, "cluster support disabled"):
+		f.Subject, f.Found, f.Wanted = "cluster mode", "a standalone server", "a cluster, since the URL has several addresses"
+		f.Remedy = "leave one address in the URL, or set cluster-enabled yes"
+	}
+	return f
 }
 
 // trackingOf tells whether refusals are given without asking Redis.

@@ -33,6 +33,7 @@ func Open(ctx context.Context, cfg Config) (*Engine, error) {
 	p := newProcess(cfg)
 	e := &Engine{p: p, lanes: newLanes(p)}
 	e.ledger.p, e.surveys.p, e.surveys.list = p, p, shardList{p}
+	e.surveys.missing = make(map[dibs.ShardID]missing)
 	c, err := cfg.connect(e.lanes.invalidated)
 	if err != nil {
 		return nil, err

@@ -152,16 +152,10 @@ func (s *surveys) isSettled(ctx context.Context, id dibs.ShardID) (there, settle
 func (s *surveys) miss(id dibs.ShardID, step string) {
 	m, ok := s.missing[id]
 	if !ok {
-		if s.missing == nil {
-			s.missing = make(map[dibs.ShardID]missing)
-		}
-		s.missing[id] = missing{step: step, since: time.Now()}
-		return
+		m = missing{step: step, since: time.Now()}
 	}
-	if !m.gone && time.Since(m.since) > goneAfter {
-		m.gone = true
-		s.missing[id] = m
-	}
+	m.gone = m.gone || time.Since(m.since) > goneAfter
+	s.missing[id] = m
 }
 
 // leaveOut takes those that are gone off a list, and forgets what was listed

@@ -31,11 +31,8 @@ func ask[T any](ctx context.Context, e *Engine, id dibs.ShardID, f func(d Deploy
 
 // tell is ask for what has no answer.
 func (e *Engine) tell(ctx context.Context, id dibs.ShardID, f func(d Deployment) error) error {
-	m, err := e.at(ctx, id)
-	if err != nil {
-		return err
-	}
-	return m.failed(f(m.deployment()))
+	_, err := ask(ctx, e, id, func(d Deployment) (struct{}, error) { return struct{}{}, f(d) })
+	return err
 }
 
 // Claim decides one claim; see dibs.Engine. It costs a look at a map more than the

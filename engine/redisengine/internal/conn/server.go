@@ -1,6 +1,7 @@
 package conn
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"errors"
@@ -86,15 +87,11 @@ func Connect(o Options) (*Client, error) {
 	if err != nil {
 		return nil, errURL
 	}
-	if opt.Dialer.Timeout == 0 {
-		opt.Dialer.Timeout = max(connectTime/time.Duration(len(opt.InitAddress)), connectTime/4)
-	}
+	opt.Dialer.Timeout = cmp.Or(opt.Dialer.Timeout, max(connectTime/time.Duration(len(opt.InitAddress)), connectTime/4))
 	// A command whose answer got lost must not run twice unseen.
 	opt.DisableRetry = true
 	opt.ConnWriteTimeout = max(o.Patience, time.Second)
-	if opt.ClientName == "" {
-		opt.ClientName = "dibs"
-	}
+	opt.ClientName = cmp.Or(opt.ClientName, "dibs")
 	if o.Dial != nil {
 		opt.DialCtxFn = func(ctx context.Context, addr string, _ *net.Dialer, _ *tls.Config) (net.Conn, error) {
 			return o.Dial(ctx, addr)
@@ -233,28 +230,24 @@ func (c *Client) IsCluster() bool { return c.c.Mode() == rueidis.ClientModeClust
 // Masters asks every server that is known who it is, all at once. One that does
 // not answer in time is left out.
 func (c *Client) Masters(ctx context.Context) map[string]string {
-	type told struct{ addr, info string }
-	nodes := c.c.Nodes()
-	answers := make(chan told, len(nodes))
-	for addr, node := range nodes {
-		go func(node rueidis.Client) {
+	var mu sync.Mutex
+	runs := make(map[string]string)
+	var asks sync.WaitGroup
+	for addr, node := range c.c.Nodes() {
+		asks.Go(func() {
 			r, err := answer(node.Do(ctx, node.B().Arbitrary("INFO").Build()))
-			if err != nil {
-				answers <- told{addr: addr}
+			if err != nil || r.Text == "" {
 				return
 			}
-			answers <- told{addr, r.Text}
-		}(node)
-	}
-	runs := make(map[string]string, len(nodes))
-	for range nodes {
-		if t := <-answers; t.info != "" {
-			info := infoOf(t.info)
-			runs[t.addr] = ""
+			info, run := infoOf(r.Text), ""
 			if info["role"] == "master" {
-				runs[t.addr] = info["run_id"]
+				run = info["run_id"]
 			}
-		}
+			mu.Lock()
+			defer mu.Unlock()
+			runs[addr] = run
+		})
 	}
+	asks.Wait()
 	return runs
 }
