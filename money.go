@@ -48,7 +48,9 @@ func (m Money) Digits() string {
 
 // Faults reports what is wrong with m, found at the JSON pointer field.
 func (m Money) Faults(field string) []Fault {
-	return slices.Concat(within(field+"/amount", m.Amount, 0, MaxMinor-1), unless(isCurrency(m.Currency), field+"/currency", badCurrency))
+	return slices.Concat(
+		within(field+"/amount", m.Amount, 0, MaxMinor-1), unless(isCurrency(m.Currency), field+"/currency", badCurrency),
+	)
 }
 
 var badCurrency = Text{"must be three capital letters, such as CNY", "必须是三个大写字母，例如 CNY"}

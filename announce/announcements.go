@@ -57,14 +57,9 @@ type Ledger interface {
 
 // Announcements tells followers of campaigns. All methods are safe for concurrent use.
 type Announcements struct {
-	registry *live.Registry
-	ledger   Ledger
-	log      *slog.Logger
-	trouble  *trouble.Log
-	life     context.Context
-	now      func() time.Time
-	cfg      PushConfig
-	pushing  pushing
+	cfg     Config
+	trouble *trouble.Log
+	pushing pushing
 }
 
 // Config is what Announcements is made of.
@@ -81,7 +76,7 @@ type Config struct {
 // New returns Announcements on a node.
 func New(c Config) *Announcements {
 	return &Announcements{
-		registry: c.Live.Registry, ledger: c.Ledger, log: c.Logger, trouble: trouble.New(c.Logger, slog.LevelWarn), life: c.Life, now: c.Now, cfg: c.Push,
+		cfg: c, trouble: trouble.New(c.Logger, slog.LevelWarn),
 		pushing: pushing{owner: dibs.NewID("node-"), kick: make(chan struct{}, 1), busy: make(map[string]bool)},
 	}
 }
@@ -107,17 +102,17 @@ func (p PushConfig) WithDefaults() PushConfig {
 // Create tells a campaign to the followers of a merchant, from now on. *Error
 // of InvalidRequest or InvalidState; ErrNotFound, ErrAlreadyExists.
 func (s *Announcements) Create(ctx context.Context, campaignID string, spec AnnouncementSpec) (*Announcement, error) {
-	c, err := s.registry.Now(ctx, campaignID)
+	c, err := s.cfg.Live.Registry.Now(ctx, campaignID)
 	if err != nil {
 		return nil, err
 	}
-	now := dibs.Ms(s.now())
+	now := dibs.Ms(s.cfg.Now())
 	a := &Announcement{
 		ID: cmp.Or(spec.ID, dibs.NewID("ann-")), Campaign: c.Number, CampaignID: c.ID, Merchant: spec.Merchant, Message: spec.Message,
-		State: AnnouncementRunning, Threshold: s.cfg.Threshold, Rate: s.cfg.Rate, PacedAt: now, CreatedAt: now, UpdatedAt: now,
+		State: AnnouncementRunning, Threshold: s.cfg.Push.Threshold, Rate: s.cfg.Push.Rate, PacedAt: now, CreatedAt: now, UpdatedAt: now,
 	}
 	dibs.Set(&a.Threshold, spec.Threshold)
-	a.First = max(0, min(s.cfg.First, a.Threshold))
+	a.First = max(0, min(s.cfg.Push.First, a.Threshold))
 	dibs.Set(&a.First, spec.First)
 	dibs.Set(&a.Rate, spec.Rate)
 	a.Merchant = cmp.Or(a.Merchant, c.Gate.FollowersOf())
@@ -130,7 +125,7 @@ func (s *Announcements) Create(ctx context.Context, campaignID string, spec Anno
 	if c.Ended(now) {
 		return nil, dibs.Fail(dibs.InvalidState, dibs.Text{EN: "the campaign is over: there is nothing to announce", ZH: "活动已结束，无需通知"})
 	}
-	if err := s.ledger.InsertAnnouncement(ctx, a); err != nil {
+	if err := s.cfg.Ledger.InsertAnnouncement(ctx, a); err != nil {
 		return nil, dibs.AsUnavailable(err, dibs.EffectUnknown)
 	}
 	wait.Kick(s.pushing.kick)
@@ -172,11 +167,11 @@ func (a *Announcement) faults(c *dibs.Campaign) (fs []dibs.Fault) {
 
 // List lists those of a campaign, the newest first. ErrNotFound.
 func (s *Announcements) List(ctx context.Context, campaignID string, page dibs.Page) (dibs.List[Announcement], error) {
-	c, err := s.registry.Now(ctx, campaignID)
+	c, err := s.cfg.Live.Registry.Now(ctx, campaignID)
 	if err != nil {
 		return dibs.List[Announcement]{}, err
 	}
-	l, err := s.ledger.AnnouncementsOf(ctx, c.Number, page)
+	l, err := s.cfg.Ledger.AnnouncementsOf(ctx, c.Number, page)
 	return l, dibs.AsUnavailable(err, dibs.EffectNone)
 }
 
@@ -184,7 +179,7 @@ func (s *Announcements) List(ctx context.Context, campaignID string, page dibs.P
 // events has. ErrNotFound.
 func (s *Announcements) Get(ctx context.Context, id string) (AnnouncementView, error) {
 	// The count of those taken is read first: it never exceeds that of those enqueued.
-	sinks, err := s.ledger.Sinks(ctx)
+	sinks, err := s.cfg.Ledger.Sinks(ctx)
 	if err != nil {
 		return AnnouncementView{}, dibs.AsUnavailable(err, dibs.EffectNone)
 	}
@@ -194,9 +189,9 @@ func (s *Announcements) Get(ctx context.Context, id string) (AnnouncementView, e
 			row = sinks[i].Taken
 		}
 	}
-	a, err := s.ledger.Announcement(ctx, id)
+	a, err := s.cfg.Ledger.Announcement(ctx, id)
 	if err == nil && row >= 0 {
-		untaken, err = s.ledger.Untaken(ctx, id, row)
+		untaken, err = s.cfg.Ledger.Untaken(ctx, id, row)
 	}
 	if err != nil {
 		return AnnouncementView{}, dibs.AsUnavailable(err, dibs.EffectNone)
@@ -226,7 +221,7 @@ func (s *Announcements) Cancel(ctx context.Context, id string) (*Announcement, e
 }
 
 func (s *Announcements) moveTo(ctx context.Context, id string, to AnnouncementState) (*Announcement, error) {
-	a, err := s.ledger.MoveAnnouncement(ctx, id, to, "", dibs.Ms(s.now()))
+	a, err := s.cfg.Ledger.MoveAnnouncement(ctx, id, to, "", dibs.Ms(s.cfg.Now()))
 	if err != nil {
 		return nil, dibs.AsUnavailable(err, dibs.EffectUnknown)
 	}

@@ -56,7 +56,7 @@ func (s *Announcements) loop(ctx context.Context) {
 	defer all.Wait()
 	free := make(chan struct{}, pushersAtOnce)
 	for wait.SleepOr(ctx, pushEvery, s.pushing.kick) {
-		running, err := s.ledger.RunningAnnouncements(ctx, pushesListed)
+		running, err := s.cfg.Ledger.RunningAnnouncements(ctx, pushesListed)
 		if err != nil {
 			// That the ledger does not answer is said elsewhere.
 			continue
@@ -124,25 +124,25 @@ func (s *Announcements) push(ctx context.Context, free chan struct{}, a *Announc
 
 // pushTurn enqueues some followers and returns how long to wait for the next.
 func (s *Announcements) pushTurn(ctx context.Context, id string, campaign uint32) (time.Duration, error) {
-	c, err := s.ledger.CampaignByNumber(ctx, campaign)
+	c, err := s.cfg.Ledger.CampaignByNumber(ctx, campaign)
 	if err != nil {
 		return 0, err
 	}
-	if c.Ended(s.now()) {
-		_, err := s.ledger.MoveAnnouncement(ctx, id, AnnouncementCancelled, "the campaign is over", dibs.Ms(s.now()))
+	if c.Ended(s.cfg.Now()) {
+		_, err := s.cfg.Ledger.MoveAnnouncement(ctx, id, AnnouncementCancelled, "the campaign is over", dibs.Ms(s.cfg.Now()))
 		if err == nil {
 			err = ErrPushTaken
 		}
 		return 0, err
 	}
-	a, n, err := s.ledger.EnqueueFollowers(ctx, events.PushTurn{ID: id, Owner: s.pushing.owner, Lease: pushLease})
+	a, n, err := s.cfg.Ledger.EnqueueFollowers(ctx, events.PushTurn{ID: id, Owner: s.pushing.owner, Lease: pushLease})
 	if err != nil {
 		return 0, err
 	}
 	s.pushing.numbers.turn(a, n, nil)
 	switch {
 	case a.State != AnnouncementRunning:
-		s.log.Info("an announcement is "+string(a.State), "announcement", id, "campaign", c.ID, "followers", a.Followers, "enqueued", a.Enqueued)
+		s.cfg.Logger.Info("an announcement is "+string(a.State), "announcement", id, "campaign", c.ID, "followers", a.Followers, "enqueued", a.Enqueued)
 		return 0, ErrPushTaken
 	case n == PushMost:
 		return 0, nil
@@ -155,7 +155,7 @@ func (s *Announcements) pushTurn(ctx context.Context, id string, campaign uint32
 // after stop has returned.
 func (s *Announcements) Watch(tell func(*events.Push)) (stop func()) {
 	// Where the feed ends is known later if the ledger does not answer now.
-	row := s.feedEnd(s.life)
+	row := s.feedEnd(s.cfg.Life)
 	p := &s.pushing
 	p.tellMu.Lock()
 	defer p.tellMu.Unlock()
@@ -176,7 +176,7 @@ func (s *Announcements) Watch(tell func(*events.Push)) (stop func()) {
 func (s *Announcements) feedEnd(ctx context.Context) int64 {
 	ctx, cancel := context.WithTimeout(ctx, pushEvery)
 	defer cancel()
-	head, _, err := s.ledger.FeedHead(ctx, 0)
+	head, _, err := s.cfg.Ledger.FeedHead(ctx, 0)
 	if err != nil {
 		return -1
 	}
@@ -204,7 +204,7 @@ func (s *Announcements) tellPushes(ctx context.Context) bool {
 		p.row = s.feedEnd(ctx)
 		return false
 	}
-	pushes, last, err := s.ledger.Pushes(ctx, p.row, pushesRead)
+	pushes, last, err := s.cfg.Ledger.Pushes(ctx, p.row, pushesRead)
 	if err != nil {
 		// It is tried again; that the ledger does not answer is said elsewhere.
 		return false
@@ -219,7 +219,7 @@ func (s *Announcements) tellPushes(ctx context.Context) bool {
 }
 
 // Metrics returns a snapshot of the announcements.
-func (s *Announcements) Metrics() PushMetrics { return s.pushing.numbers.metrics(s.now()) }
+func (s *Announcements) Metrics() PushMetrics { return s.pushing.numbers.metrics(s.cfg.Now()) }
 
 // Loops are what runs in the background, each until its context ends.
 func (s *Announcements) Loops() []func(context.Context) {

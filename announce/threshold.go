@@ -48,11 +48,11 @@ func (s *Announcements) Threshold(ctx context.Context, cover float64) (Threshold
 		return ThresholdView{}, dibs.Invalid(dibs.Fault{Field: "/cover", Problem: dibs.Text{EN: "must be above 0 and at most 100 percent", ZH: "必须大于 0 且不超过 100（百分比）"}})
 	}
 	var sizes [][2]int64
-	if err := s.ledger.MerchantSizes(ctx, func(followers, merchants int64) { sizes = append(sizes, [2]int64{followers, merchants}) }); err != nil {
+	if err := s.cfg.Ledger.MerchantSizes(ctx, func(followers, merchants int64) { sizes = append(sizes, [2]int64{followers, merchants}) }); err != nil {
 		return ThresholdView{}, dibs.AsUnavailable(err, dibs.EffectNone)
 	}
-	v := proposal(sizes, cover, s.cfg.Threshold)
-	v.First, v.Rate = max(0, min(s.cfg.First, s.cfg.Threshold)), s.cfg.Rate
+	v := proposal(sizes, cover, s.cfg.Push.Threshold)
+	v.First, v.Rate = max(0, min(s.cfg.Push.First, s.cfg.Push.Threshold)), s.cfg.Push.Rate
 	return v, nil
 }
 

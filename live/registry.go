@@ -197,7 +197,11 @@ func (s *Registry) Get(ctx context.Context, id string) (*dibs.Campaign, error) {
 	if l := s.Live(id); l != nil {
 		return l.Def(), nil
 	}
-	c, err := s.ledger.Campaign(ctx, id)
+	return existing(s.ledger.Campaign(ctx, id))
+}
+
+// existing says of a campaign that is not there that there is none.
+func existing(c *dibs.Campaign, err error) (*dibs.Campaign, error) {
 	if errors.Is(err, dibs.ErrNotFound) {
 		return nil, dibs.NoSuchCampaign
 	}
@@ -207,11 +211,7 @@ func (s *Registry) Get(ctx context.Context, id string) (*dibs.Campaign, error) {
 // Now is Get with the changes that were made through other nodes
 // until now.
 func (s *Registry) Now(ctx context.Context, id string) (*dibs.Campaign, error) {
-	c, err := s.Fresh(ctx, id)
-	if errors.Is(err, dibs.ErrNotFound) {
-		return nil, dibs.NoSuchCampaign
-	}
-	return c, err
+	return existing(s.Fresh(ctx, id))
 }
 
 // Fresh reads a campaign whose stock changed and shows it to this

@@ -108,7 +108,10 @@ type openLocks struct {
 }
 
 // keep has a lock that was taken renewed until it is given back.
-func (o *openLocks) keep(h *held, life time.Duration, begun time.Time, renew func(context.Context) (bool, error), giveBack func(context.Context) error) *held {
+func (o *openLocks) keep(
+	h *held, life time.Duration, begun time.Time,
+	renew func(context.Context) (bool, error), giveBack func(context.Context) error,
+) *held {
 	k := newKeeper(h, life, begun, renew)
 	o.add(h)
 	h.giveBack = func(ctx context.Context) error {

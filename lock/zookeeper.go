@@ -70,7 +70,10 @@ func OpenZooKeeper(ctx context.Context, cfg ZooKeeperConfig) (*ZooKeeper, error)
 	if !ok || places == "" {
 		return nil, errors.New("lock: ZooKeeperConfig.URL is not zookeeper://host:port")
 	}
-	z := &ZooKeeper{cfg: cfg, root: "/" + strings.Trim(path, "/"), acl: zk.WorldACL(zk.PermAll), quit: make(chan struct{})}
+	z := &ZooKeeper{
+		cfg: cfg, root: "/" + strings.Trim(path, "/"), acl: zk.WorldACL(zk.PermAll), quit: make(chan struct{}),
+		watches: watches{of: make(map[string]*watched)},
+	}
 	if z.root == "/" {
 		z.root = "/dibs-locks"
 	}

@@ -37,9 +37,7 @@ func (z *ZooKeeper) watched(path string) *watched {
 	if !z.calls.start(func() { z.watch(path, w) }) {
 		return nil
 	}
-	if z.watches.of == nil {
-		z.watches.of = make(map[string]*watched)
-	}
+
 	z.watches.of[path] = w
 	return w
 }

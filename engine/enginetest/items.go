@@ -69,11 +69,10 @@ func checkItemsSeveral(r *rig) {
 func checkItemsFree(r *rig) {
 	c := r.sale(nil)
 	c.Stock = dibs.Stock{Kind: dibs.Codes, Total: 4, Pattern: "XXXX-XXXX"}
-	o := &offer{rig: r, c: c, shard: c.ShardOf("any"), ledger: newLedger(c, c.ShardOf("any"), 3, seats(4))}
-	r.offers = append(r.offers, o)
+	l := newLedger(c, c.ShardOf("any"), 3, seats(4))
 	// Item 1 is not free; the rest is granted in the order of the load.
-	o.ledger.free = []uint32{3, 0, 2}
-	o.open()
+	l.free = []uint32{3, 0, 2}
+	o := r.openLedger(l)
 	for i, want := range []string{"seat-03", "seat-00", "seat-02"} {
 		equal(r, "item", o.only(o.grant(fmt.Sprint("user-", i), 1, 1)), want)
 	}

@@ -125,12 +125,9 @@ func checkItemTransfers(r *rig) {
 		c.Shards, c.LimitPerUser, c.Stock = 2, 10, dibs.Stock{Kind: dibs.Items, Total: 8}
 	})
 	open := func(shard uint8, from, to int) *offer {
-		id := dibs.ShardID{Campaign: c.Number, Shard: shard}
-		o := &offer{rig: r, c: c, shard: id, ledger: newLedger(c, id, int64(to-from), all)}
-		o.ledger.free = o.ledger.free[from:to]
-		r.offers = append(r.offers, o)
-		o.open()
-		return o
+		l := newLedger(c, dibs.ShardID{Campaign: c.Number, Shard: shard}, int64(to-from), all)
+		l.free = l.free[from:to]
+		return r.openLedger(l)
 	}
 	a, b := open(0, 0, 5), open(1, 5, 8)
 	move := func(from, to *offer, id string, n int64, want ...uint32) {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"hash/maphash"
+	"slices"
 
 	"github.com/dibs-dev/dibs"
 )
@@ -52,11 +53,7 @@ func (e *Engine) openOf(ctx context.Context, c *dibs.Campaign, id dibs.ShardID, 
 	if err != nil {
 		return fmt.Errorf("memengine: opening shard %s: %w", id, err)
 	}
-	for _, n := range load.FreeItems {
-		if !free[n] {
-			s.free = append(s.free, n)
-		}
-	}
+	s.free = slices.DeleteFunc(slices.Clone(load.FreeItems), func(n uint32) bool { return free[n] })
 	if left := s.remaining.Load(); left < 0 || c.HasItems() && left != int64(len(s.free)) {
 		return fmt.Errorf("memengine: opening shard %s: %d left, %d free items: %w", id, left, len(s.free), dibs.ErrCorrupt)
 	}

@@ -126,7 +126,8 @@ func (s *shard) trimJournal(ctx context.Context, upTo dibs.Cursor, before time.T
 // trimPortion drops so many settled elements at most, and returns how many it has
 // dropped.
 func (s *shard) trimPortion(ctx context.Context, upTo dibs.Cursor, beforeMS int64) (int64, error) {
-	res, err := s.p.step(ctx, conn.TrimScript, []string{s.keys.Journal}, format.StreamID(upTo), format.Itoa(beforeMS), strconv.Itoa(trimPortion))
+	res, err := s.p.step(ctx, conn.TrimScript, []string{s.keys.Journal},
+		format.StreamID(upTo), format.Itoa(beforeMS), strconv.Itoa(trimPortion))
 	if err == nil && len(res.Rest) < 1 {
 		err = dibs.Unavail(dibs.EffectUnknown, conn.ErrShape)
 	}

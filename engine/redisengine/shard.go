@@ -89,7 +89,8 @@ func (s *shard) read(ctx context.Context, script *conn.Script, keys []string, ar
 func (s *shard) expel(ctx context.Context, seen dibs.Cursor) error {
 	s.p.log.Error("Redis has lost history of a shard, which is shut until it is loaded again",
 		"shard", s.id.String(), "seen", seen.String())
-	res, err := conn.ResultOf(ctx, s.p.redis, conn.ExpelScript, []string{s.keys.Meta, s.keys.State}, format.Itoa(seen.Epoch), format.Itoa(seen.Seq))
+	keys := []string{s.keys.Meta, s.keys.State}
+	res, err := conn.ResultOf(ctx, s.p.redis, conn.ExpelScript, keys, format.Itoa(seen.Epoch), format.Itoa(seen.Seq))
 	if err != nil {
 		return err
 	}

@@ -20,14 +20,16 @@ var refusals = map[string]error{
 	"gap":        dibs.Unavail(dibs.EffectNone, dibs.ErrGap),
 	"late":       dibs.Unavail(dibs.EffectNone, ErrLate),
 	"undivided":  dibs.Unavail(dibs.EffectNone, notDividedError{}),
-	"behind":     dibs.Unavail(dibs.EffectNone, errors.New("redisengine: Redis holds less of the shard than it did before: its history has forked")),
-	"spent":      dibs.Unavail(dibs.EffectNone, errors.New("redisengine: the epoch has no places left")),
-	"too_new":    dibs.Unavail(dibs.EffectNone, errors.New("redisengine: the command's epoch is not open yet")),
-	"superseded": dibs.Unavail(dibs.EffectNone, errors.New("redisengine: Redis has lost a part of the load")),
-	"newer":      dibs.Unavail(dibs.EffectNone, errors.New("redisengine: a later version of dibs has written the shard: upgrade this one")),
+	"behind":     unavailable("redisengine: Redis holds less of the shard than it did before: its history has forked"),
+	"spent":      unavailable("redisengine: the epoch has no places left"),
+	"too_new":    unavailable("redisengine: the command's epoch is not open yet"),
+	"superseded": unavailable("redisengine: Redis has lost a part of the load"),
+	"newer":      unavailable("redisengine: a later version of dibs has written the shard: upgrade this one"),
 	"range":      dibs.Fail(dibs.InvalidState, dibs.Text{EN: "the stock would exceed what can be counted", ZH: "库存超出可计数范围"}),
 	"not_over":   dibs.Fail(dibs.InvalidState, dibs.Text{EN: "the campaign is not over by Redis' clock", ZH: "按 Redis 时钟，活动尚未结束"}),
 }
+
+func unavailable(why string) error { return dibs.Unavail(dibs.EffectNone, errors.New(why)) }
 
 // ErrLoading refuses what cannot be done to a shard while it is loaded.
 var ErrLoading = dibs.Fail(dibs.InvalidState, dibs.Text{EN: "the shard is being loaded", ZH: "分片正在加载"})
