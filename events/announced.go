@@ -59,7 +59,7 @@ const EventTypeAnnounced = EventTypePrefix + "campaign.announced"
 // eventOfPush is the event that tells a Push. Each is a subject of its own: they
 // may come in any order.
 func eventOfPush(p *Push, at time.Time) (Event, error) {
-	id := DeliveryID(p.AnnouncementID, intText(p.N))
+	id := DeliveryID(p.AnnouncementID, strconv.FormatInt(p.N, 10))
 	data := PushEventData{Announced: p.Announced, N: p.N, Recipients: make([]Recipient, len(p.Users))}
 	for i, u := range p.Users {
 		data.Recipients[i] = Recipient{u, DeliveryID(p.AnnouncementID, u)}
@@ -74,5 +74,3 @@ type PushTurn struct {
 	Owner string
 	Lease time.Duration
 }
-
-func intText(n int64) string { return strconv.FormatInt(n, 10) }

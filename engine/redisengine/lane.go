@@ -63,7 +63,7 @@ type lane struct {
 }
 
 func newLane(p *process, id dibs.ShardID, keys format.Keys) *lane {
-	s := newShard(p, id, keys)
+	s := &shard{p: p, id: id, keys: keys}
 	return &lane{shard: s, idle: make(chan struct{}), follower: follower{shard: s}}
 }
 

@@ -83,7 +83,7 @@ func (s *lanes) shard(id dibs.ShardID) (*shard, error) {
 	if err != nil {
 		return nil, err
 	}
-	return newShard(s.p, id, keys), nil
+	return &shard{p: s.p, id: id, keys: keys}, nil
 }
 
 // kept is the lane of a shard, nil when there is none.

@@ -3,6 +3,7 @@ package redisengine
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strconv"
 
 	"github.com/dibs-dev/dibs"
@@ -51,7 +52,9 @@ func (e *Engine) Open(ctx context.Context, c *dibs.Campaign, id dibs.ShardID, lo
 	if err != nil {
 		return fmt.Errorf("redisengine: opening shard %s: %w", id, err)
 	}
-	left, free := o.left, o.sum.freeOf(load)
+	// Without those that the tail took.
+	free := slices.DeleteFunc(slices.Clone(load.FreeItems), func(n uint32) bool { return o.sum.taken[n] })
+	left := o.left
 	switch {
 	case left < 0 || c.HasItems() && left != int64(len(free)):
 		return fmt.Errorf("redisengine: opening shard %s: %d left, %d free items: %w", id, left, len(free), dibs.ErrCorrupt)

@@ -73,11 +73,6 @@ func (h *openLoad) redo(en *dibs.Entry) int64 {
 	return change
 }
 
-// freeOf returns the load's free items without those that the tail took.
-func (h *openLoad) freeOf(load *dibs.ShardLoad) []uint32 {
-	return slices.DeleteFunc(slices.Clone(load.FreeItems), func(n uint32) bool { return h.taken[n] })
-}
-
 func (h *openLoad) refNames() []string { return slices.Collect(maps.Keys(h.refs)) }
 
 // chunk is CHUNK of lua/shard.lua: the places of one field of the index.

@@ -40,10 +40,6 @@ type shard struct {
 	goneMS int64
 }
 
-func newShard(p *process, id dibs.ShardID, keys format.Keys) *shard {
-	return &shard{p: p, id: id, keys: keys}
-}
-
 // run runs a script of the shard that takes the highest place seen, and learns
 // from its answer.
 func (s *shard) run(ctx context.Context, script *conn.Script, keys []string, args ...string) (conn.Result, error) {
