@@ -47,19 +47,6 @@ type Node struct {
 	Outbox     *Outbox
 }
 
-// shared is what most parts have in common. None of it changes.
-type shared struct {
-	registry      *Registry
-	engine        dibs.Engine
-	ledger        Ledger
-	log           *slog.Logger
-	life          context.Context
-	now           func() time.Time
-	tracer        dibs.Tracer
-	maxBacklog    int64
-	ledgerTimeout time.Duration
-}
-
 // New puts the parts together. Nothing runs yet.
 func New(c Config) *Node {
 	n := &Node{}

@@ -3,6 +3,7 @@ package live
 import (
 	"context"
 	"errors"
+	"log/slog"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -101,6 +102,19 @@ type Registry struct {
 	// leaving guards gone: what campaigns refused that are not live here any more.
 	leaving sync.Mutex
 	gone    [dibs.ReasonCount]int64
+}
+
+// shared is what most parts have in common. None of it changes.
+type shared struct {
+	registry      *Registry
+	engine        dibs.Engine
+	ledger        Ledger
+	log           *slog.Logger
+	life          context.Context
+	now           func() time.Time
+	tracer        dibs.Tracer
+	maxBacklog    int64
+	ledgerTimeout time.Duration
 }
 
 // Live returns a campaign that this node holds; nil when it does not.
