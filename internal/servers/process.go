@@ -101,6 +101,52 @@ func (a *alone) Kill() {
 	}
 }
 
+// anyPort starts the server on a free port. One that was free may be taken a moment later: then it
+// is tried again.
+func (a *alone) anyPort(start func() error) (err error) {
+	for range 3 {
+		if a.port, err = freePort(); err != nil {
+			return err
+		}
+		if err = start(); err == nil {
+			return nil
+		}
+	}
+	return err
+}
+
+// start starts the program and returns when it answers. An error has what it wrote.
+func (a *alone) start(program string, args []string, answers func(context.Context) (bool, error)) error {
+	name := a.server.k.name
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.proc != nil {
+		return fmt.Errorf("servers: %s runs", name)
+	}
+	p, err := a.server.launch(program, args)
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	err = await(ctx, "an answer of "+name, func(ctx context.Context) (bool, error) {
+		select {
+		case <-p.ended:
+			cancel()
+			return false, fmt.Errorf("servers: %s has ended", name)
+		default:
+			return answers(ctx)
+		}
+	})
+	if err != nil {
+		p.kill()
+		log, logErr := os.ReadFile(a.server.log())
+		return errors.Join(err, fmt.Errorf("servers: %s wrote %s", name, log), logErr)
+	}
+	a.proc = p
+	return nil
+}
+
 // Freeze stops the server without ending it: its connections stay, and nothing
 // is answered until Thaw.
 func (a *alone) Freeze() error { return a.signal(Pause) }

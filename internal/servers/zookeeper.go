@@ -3,7 +3,6 @@ package servers
 import (
 	"bufio"
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -37,17 +36,7 @@ func StartZooKeeper(dir string) (*ZooKeeper, error) {
 		return nil, fmt.Errorf("servers: ZooKeeper is needed and not there (install the package zookeeper): %w", err)
 	}
 	z := &ZooKeeper{alone: alone{server: &Server{k: &kind{name: "zookeeper"}, dir: dir}}, java: java}
-	// A port that was free may be taken a moment later.
-	for range 3 {
-		if z.port, err = freePort(); err != nil {
-			return nil, err
-		}
-		if err = z.Start(); err == nil {
-			return z, nil
-		}
-	}
-	log, logErr := os.ReadFile(z.server.log())
-	return nil, errors.Join(err, fmt.Errorf("servers: ZooKeeper wrote %s", log), logErr)
+	return z, z.anyPort(z.Start)
 }
 
 // settings are those of ZooKeeper: as it is by default, but with a clock that
@@ -61,40 +50,15 @@ func (z *ZooKeeper) settings() string {
 
 // Start starts the server, again after Kill, and returns when it answers.
 func (z *ZooKeeper) Start() error {
-	z.mu.Lock()
-	defer z.mu.Unlock()
-	if z.proc != nil {
-		return errors.New("servers: ZooKeeper runs")
-	}
 	if err := z.server.write("zoo.cfg", z.settings()); err != nil {
 		return err
 	}
-	p, err := z.server.launch(z.java, []string{
+	return z.start(z.java, []string{
 		// Little memory and the first compiler only: the server is small, and has to be
 		// there soon.
 		"-Xmx128m", "-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC",
 		"-cp", zooJar, "org.apache.zookeeper.server.ZooKeeperServerMain", filepath.Join(z.server.dir, "zoo.cfg"),
-	})
-	if err != nil {
-		return err
-	}
-	ctx, cancel := context.WithTimeout(context.Background(), patience)
-	defer cancel()
-	err = await(ctx, "an answer of ZooKeeper", func(ctx context.Context) (bool, error) {
-		select {
-		case <-p.ended:
-			cancel()
-			return false, errors.New("servers: ZooKeeper has ended")
-		default:
-			return z.answers(ctx)
-		}
-	})
-	if err != nil {
-		p.kill()
-		return err
-	}
-	z.proc = p
-	return nil
+	}, z.answers)
 }
 
 // answers asks for what the server is: while it begins, it says that it does
