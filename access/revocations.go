@@ -188,7 +188,7 @@ const revocationsEvery = 500 * time.Millisecond
 // the last list counts.
 func (s *Revocations) Loop(ctx context.Context) {
 	failing := false
-	for wait.Sleep(ctx, revocationsEvery) {
+	for range wait.Every(ctx, revocationsEvery) {
 		err := s.Load(ctx)
 		if err != nil && !failing && ctx.Err() == nil {
 			s.log.Warn("reading which tokens are revoked failed; the last list stays in effect", "err", err)

@@ -55,7 +55,7 @@ type request struct {
 	body         any
 	// gates says that the call carries what the gates of its campaign want.
 	gates bool
-	// file is a body that is CSV, not JSON; headers are more of them, as setGiven takes them.
+	// file is a body that is CSV, not JSON; headers are further headers, in pairs as setGiven takes them.
 	file    io.Reader
 	headers []string
 }
@@ -171,7 +171,7 @@ func user[T any](ctx context.Context, c *caller, method, path string, body any) 
 	return v, err
 }
 
-// change sends a POST and returns what was answered, and whether it was before.
+// change sends a POST and returns what was answered, and whether that repeats an earlier answer.
 func change[T any](ctx context.Context, c *caller, r request) (v T, replayed bool, err error) {
 	r.method = http.MethodPost
 	replayed, err = c.do(ctx, r, &v)
@@ -189,7 +189,7 @@ func list[T any](ctx context.Context, c *caller, path string, query url.Values, 
 	return get[api.ListView[T]](ctx, c, path, query, token)
 }
 
-// pageQuery asks for a page, and has more parameters as setGiven takes them.
+// pageQuery asks for a page; more are further parameters, in pairs as setGiven takes them.
 func pageQuery(p dibs.Page, more ...string) url.Values {
 	q := url.Values{}
 	if p.Limit != 0 {

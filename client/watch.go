@@ -57,9 +57,9 @@ func (c Campaigns) Watch(ctx context.Context, campaign string, tell func(api.Sna
 	}
 }
 
-// watchOnce reads one stream to its end. wait is the pause that the server asks
+// watchOnce reads one stream to its end. rest is the pause that the server asks
 // for, once it has said anything.
-func (c Campaigns) watchOnce(ctx context.Context, campaign string, last *string, tell func(api.SnapshotView) bool) (wait time.Duration, err error) {
+func (c Campaigns) watchOnce(ctx context.Context, campaign string, last *string, tell func(api.SnapshotView) bool) (rest time.Duration, err error) {
 	resp, err := c.send(ctx, request{
 		method: http.MethodGet, path: campaignPath(campaign) + "/events", headers: []string{"Accept", "text/event-stream", "Last-Event-ID", *last},
 	})
@@ -74,19 +74,19 @@ func (c Campaigns) watchOnce(ctx context.Context, campaign string, last *string,
 		}
 		return 0, problemOf(resp, raw)
 	}
-	wait, err = readEvents(resp.Body, func(id string, n api.SnapshotView) bool {
+	rest, err = readEvents(resp.Body, func(id string, n api.SnapshotView) bool {
 		*last = id
 		return tell(n)
 	})
 	if err != nil && !errors.Is(err, errStop) {
 		err = fmt.Errorf("client: watching %s: %w", campaign, err)
 	}
-	return wait, err
+	return rest, err
 }
 
 // readEvents calls tell for each snapshot of a stream, with its event's id, until the stream ends, or with errStop when
-// tell returns false. wait is the pause that the server asks for before the stream is opened again.
-func readEvents(stream io.Reader, tell func(id string, n api.SnapshotView) bool) (wait time.Duration, err error) {
+// tell returns false. rest is the pause that the server asks for before the stream is opened again.
+func readEvents(stream io.Reader, tell func(id string, n api.SnapshotView) bool) (rest time.Duration, err error) {
 	lines := bufio.NewScanner(stream)
 	lines.Buffer(nil, maxEventLine)
 	var id, name, data string
@@ -98,7 +98,7 @@ func readEvents(stream io.Reader, tell func(id string, n api.SnapshotView) bool)
 			if data != "" && name != "goaway" {
 				var n api.SnapshotView
 				if err := json.Unmarshal([]byte(data), &n); err != nil {
-					return wait, fmt.Errorf("an event: %w", err)
+					return rest, fmt.Errorf("an event: %w", err)
 				}
 				if !tell(id, n) {
 					return 0, errStop
@@ -113,9 +113,9 @@ func readEvents(stream io.Reader, tell func(id string, n api.SnapshotView) bool)
 			data = value
 		case field == "retry":
 			if asked, ok := waitOf(value, time.Millisecond); ok {
-				wait = asked
+				rest = asked
 			}
 		}
 	}
-	return wait, lines.Err()
+	return rest, lines.Err()
 }

@@ -198,8 +198,7 @@ func (h *Hub) has(user string) bool {
 func (h *Hub) everybody() ([]*conn, []*stream) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	conns := slices.AppendSeq(make([]*conn, 0, len(h.conns)), maps.Keys(h.conns))
-	return conns, slices.Collect(maps.Keys(h.streams))
+	return slices.Collect(maps.Keys(h.conns)), slices.Collect(maps.Keys(h.streams))
 }
 
 // shut lets nobody in any more.
@@ -226,12 +225,14 @@ func (h *Hub) Drain(ctx context.Context) error {
 	for _, c := range conns {
 		c.send(bye)
 	}
-	defer time.AfterFunc(h.cfg.DrainWithin, func() {
+	// It may still run when Drain has returned: to end a connection twice does no harm.
+	cut := time.AfterFunc(h.cfg.DrainWithin, func() {
 		conns, _ := h.everybody()
 		for _, c := range conns {
 			c.end(closing{code: websocket.StatusServiceRestart, reason: "this node is stopping: connect again, to another one"})
 		}
-	}).Stop()
+	})
+	defer cut.Stop()
 	select {
 	case <-h.empty:
 		return nil

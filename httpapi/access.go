@@ -147,10 +147,10 @@ func (a *authenticator) identify(ctx context.Context, h http.Header, outside boo
 		return caller{}, errBadToken
 	}
 	key, err := a.keys.CheckKey(ctx, token)
-	switch {
-	case errors.Is(err, dibs.ErrNotFound), errors.Is(err, &dibs.Error{Reason: dibs.Unauthenticated}):
+	if e, ok := errors.AsType[*dibs.Error](err); ok && (e.Reason == dibs.NotFound || e.Reason == dibs.Unauthenticated) {
 		return caller{}, errBadToken
-	case err != nil:
+	}
+	if err != nil {
 		return caller{}, err
 	}
 	return callerOf(key, a.now()), nil

@@ -347,7 +347,7 @@ const keyLook = 5 * time.Second
 func (a *streams) endWith(ctx context.Context, c *call, op *operation, stop func()) {
 	// A session may end before its key does.
 	session := a.sessions.Speaking(c.request)
-	for wait.Sleep(ctx, keyLook) {
+	for range wait.Every(ctx, keyLook) {
 		_, err := a.auth.admit(c, adminOnly, op)
 		if err == nil && session != "" {
 			err = a.sessions.Check(ctx, session)

@@ -278,11 +278,11 @@ func describeUpload[T any](d *document, op *operation) {
 	d.huma.OpenAPI().AddOperation(&o)
 }
 
-// JSON returns the document as it is served. Fields that may be left out of a body
+// tree returns the document; served makes of it what is sent. Fields that may be left out of a body
 // may also be null, and so may prices and the time to pay, which the Go types cannot
 // say.
 // The document is made once; an error is a fault of the program and ends its start.
-func (d *document) JSON() (doc map[string]any, err error) {
+func (d *document) tree() (doc map[string]any, err error) {
 	raw, err := json.Marshal(d.huma.OpenAPI())
 	if err == nil {
 		err = json.Unmarshal(raw, &doc)
@@ -346,7 +346,7 @@ func (a *routes) serveDocument() error {
 	docs := operation{method: http.MethodGet, path: "/docs", id: "docs", tag: tagOps, access: open, summary: "This document for people"}
 	a.describePlain(&document, web.TypeJSON[0])
 	a.describePlain(&docs, web.TypeHTML[0])
-	doc, err := a.JSON()
+	doc, err := a.tree()
 	if err != nil {
 		return fmt.Errorf("document: %w", err)
 	}

@@ -142,7 +142,7 @@ func callOf(ctx context.Context) *call {
 	return c
 }
 
-// located says where that is which was made, unless err says why it was not.
+// located sets Location to what was made. With an error it only returns that.
 func (c *call) located(path, id string, err error) error {
 	if err == nil {
 		c.Header().Set("Location", path+id)

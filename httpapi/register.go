@@ -243,11 +243,11 @@ func readNulls(op *operation, value, body any) error {
 		patch.Nulls(names)
 		return nil
 	}
-	faults := make([]dibs.Fault, len(names))
+	fs := make([]dibs.Fault, len(names))
 	for i, name := range names {
-		faults[i] = dibs.Fault{Field: "/" + name, Problem: dibs.Text{EN: "cannot be null: leave it out to keep it", ZH: "不能为 null：不修改时请省略该字段"}}
+		fs[i] = dibs.Fault{Field: "/" + name, Problem: dibs.Text{EN: "cannot be null: leave it out to keep it", ZH: "不能为 null：不修改时请省略该字段"}}
 	}
-	return dibs.Invalid(faults...)
+	return dibs.Invalid(fs...)
 }
 
 // outputOf is the answer with a value, or with what the call says instead.

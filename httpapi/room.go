@@ -23,9 +23,6 @@ type PublicCampaigns interface {
 
 var errNoRoom = dibs.Fail(dibs.NotFound, dibs.Text{EN: "this campaign has no waiting room", ZH: "该活动没有等候室"})
 
-// findCampaign finds a campaign with a gate of one kind.
-type findCampaign func(ctx context.Context, id string) (*dibs.Campaign, error)
-
 // withGate returns a campaign that has a gate, or else none.
 // A draft looks like no campaign, and a campaign without the gate like one without
 // that page.

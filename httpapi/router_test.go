@@ -17,7 +17,7 @@ func TestEveryHandlerIsDocumented(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	all, err := a.JSON()
+	all, err := a.tree()
 	if err != nil {
 		t.Fatal(err)
 	}

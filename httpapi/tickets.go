@@ -38,6 +38,9 @@ func registerTickets(a *routes, campaigns PublicCampaigns, tickets gate.Tickets)
 	})
 }
 
+// findCampaign finds a campaign with a gate of one kind.
+type findCampaign func(ctx context.Context, id string) (*dibs.Campaign, error)
+
 // atTicketGate asks the tickets of a campaign that has them.
 func atTicketGate[T any](ctx context.Context, find findCampaign, id string, ask func(*dibs.Campaign) (T, error)) (v T, err error) {
 	campaign, err := find(ctx, id)

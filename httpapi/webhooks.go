@@ -113,7 +113,7 @@ func registerEndpoints(a *routes, store Webhooks) {
 		})
 }
 
-// registerDeliveries adds the routes that show what is posted to them, and post it again.
+// registerDeliveries adds the routes that show what is posted to endpoints, and post it again.
 func registerDeliveries(a *routes, store Webhooks) {
 	change(a, endpoint(http.MethodPost, "/{id}/test", "test-webhook-endpoint", "Post an event that only tries the endpoint",
 		"It is of the type dev.dibs.webhook.test, and is posted whatever types the endpoint wants.", ""),

@@ -399,7 +399,7 @@ func eachUser(ctx context.Context, store gate.AudienceLedger, a *dibs.Audience, 
 	})
 }
 
-// eachPart calls do for the parts of a version of a list; it returns how many users a part has.
+// eachPart calls do for the parts of a version of a list; do returns how many users a part has.
 func eachPart(ctx context.Context, store gate.AudienceLedger, a *dibs.Audience, do func(part int, raw []byte) (users int64, err error)) error {
 	var seen int64
 	for part := 0; seen < a.Users; part++ {

@@ -111,11 +111,14 @@ func New(cfg Config) (*Limiter, error) {
 	for i := range l.tables {
 		l.tables[i] = newTable(cfg.Entries)
 	}
-	for i, spec := range []*dibs.LimitSpec{cfg.User, cfg.Address, cfg.Server, cfg.Campaign} {
-		if spec == nil {
+	for _, of := range []struct {
+		field string
+		spec  *dibs.LimitSpec
+	}{{"/User", cfg.User}, {"/Address", cfg.Address}, {"/Server", cfg.Server}, {"/Campaign", cfg.Campaign}} {
+		if of.spec == nil {
 			continue
 		}
-		if fs := spec.Faults([...]string{"/User", "/Address", "/Server", "/Campaign"}[i]); len(fs) > 0 {
+		if fs := of.spec.Faults(of.field); len(fs) > 0 {
 			return nil, fmt.Errorf("limit: %w", dibs.Invalid(fs...))
 		}
 	}

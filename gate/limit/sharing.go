@@ -149,7 +149,8 @@ func (s *sharing) follow() error {
 func (s *sharing) start() {
 	s.round()
 	s.loop.Go(func() {
-		for wait.Sleep(s.life, period) {
+		// All nodes count what is asked over the same time: shares are weighed by it.
+		for range wait.Every(s.life, period) {
 			s.round()
 		}
 	})

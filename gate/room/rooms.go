@@ -176,7 +176,7 @@ func (r *Rooms) Start(held func() []*dibs.Campaign) {
 	// A draw may take seconds: those who wait are told all the while.
 	for _, tick := range []func(context.Context, []*dibs.Campaign){r.tickRooms, r.tickLotteries} {
 		r.running.Go(func() {
-			for wait.Sleep(r.life, tickEvery) {
+			for range wait.Every(r.life, tickEvery) {
 				tick(r.life, held())
 			}
 		})

@@ -5,6 +5,7 @@ package wait
 import (
 	"context"
 	"errors"
+	"iter"
 	"time"
 
 	"github.com/dibs-dev/dibs"
@@ -24,6 +25,25 @@ func SleepOr(ctx context.Context, d time.Duration, signal <-chan struct{}) bool 
 		return true
 	case <-ctx.Done():
 		return false
+	}
+}
+
+// Every is to be ranged over: once for each d, however long the body takes, until ctx ends. A body
+// that takes longer than d is followed by the next at once.
+func Every(ctx context.Context, d time.Duration) iter.Seq[time.Time] {
+	return func(yield func(time.Time) bool) {
+		tick := time.NewTicker(d)
+		defer tick.Stop()
+		for {
+			select {
+			case now := <-tick.C:
+				if !yield(now) {
+					return
+				}
+			case <-ctx.Done():
+				return
+			}
+		}
 	}
 }
 

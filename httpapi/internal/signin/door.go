@@ -56,11 +56,13 @@ type People interface {
 
 // Sessions begins sessions of people.
 type Sessions interface {
-	// Pend keeps a person for a command line and returns the code. *dibs.Error of Overloaded.
+	// Pend keeps a person for a command line until then, and returns the code that names them.
+	// *dibs.Error of Overloaded.
 	Pend(ctx context.Context, is access.Person, challenge string, until time.Time) (code string, err error)
 	// TakePending returns the person of a code, once. *dibs.Error of Unauthenticated.
 	TakePending(ctx context.Context, code, challenge string, at time.Time) (access.Person, error)
-	// SignIn makes a person's key and session.
+	// SignIn begins a session of a person, with a key that ends with it. *dibs.Error of
+	// Unauthenticated for an ID that was used before.
 	SignIn(ctx context.Context, in access.SignIn) (k *access.APIKey, secret string, is *access.Session, err error)
 }
 

@@ -36,15 +36,15 @@ func oidcRules(c *Config) []settings.Fault {
 		}
 		return fs
 	}
-	address := oidc.CheckAddress(c.OIDCAddress)
+	badAddress := oidc.CheckAddress(c.OIDCAddress)
 	if c.OIDCAddress == "" {
-		address = errors.New("is required with oidc_issuer: where browsers reach the console, such as https://admin.shop.example")
+		badAddress = errors.New("is required with oidc_issuer: where browsers reach the console, such as https://admin.shop.example")
 	}
-	_, roles := oidc.ParseRoles(c.OIDCRoles)
+	_, badRoles := oidc.ParseRoles(c.OIDCRoles)
 	if len(c.OIDCRoles) == 0 {
-		roles = errors.New("is required with oidc_issuer: without it no one may sign in")
+		badRoles = errors.New("is required with oidc_issuer: without it no one may sign in")
 	}
 	return slices.Concat(c.judgeErr("oidc_issuer", oidc.CheckIssuer(c.OIDCIssuer)),
 		c.faultIf(c.OIDCClientID == "", "oidc_client_id", "is required with oidc_issuer: the name under which the identity provider knows dibs"),
-		c.judgeErr("oidc_address", address), c.judgeErr("oidc_roles", roles))
+		c.judgeErr("oidc_address", badAddress), c.judgeErr("oidc_roles", badRoles))
 }

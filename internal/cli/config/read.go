@@ -109,7 +109,7 @@ func (c *Config) judgeErr(key string, err error) []settings.Fault {
 	return c.judge(key, err.Error())
 }
 
-// faultIf returns the fault of a setting when it is one.
+// faultIf returns the fault of a setting when wrong is set, and none else.
 func (c *Config) faultIf(wrong bool, key, problem string) []settings.Fault {
 	if !wrong {
 		return nil

@@ -64,8 +64,8 @@ func actionHere(action, target string, after any) (*access.AdminAction, error) {
 }
 
 // onLedger makes cmd a verb that works on the ledger of the settings, beside a running server or
-// without one: keys are rows of their own, and the server reads them. create allows it to make a
-// ledger that does not exist; without it, a mistyped folder would look like one without keys.
+// without one: what it changes are rows of their own, which the server reads. create allows it to
+// make a ledger that does not exist; without it, a mistyped folder would look like an empty one.
 func onLedger(cmd *cobra.Command, create bool, do func(cmd *cobra.Command, args []string, l *sqlledger.Ledger) error) *cobra.Command {
 	config.AddFlags(cmd, config.StoreKeys)
 	cmd.RunE = func(cmd *cobra.Command, args []string) (err error) {

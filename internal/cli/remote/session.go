@@ -215,7 +215,7 @@ type columns[T any] struct {
 
 func columnsOf[T any](row func(*T) []any, head ...string) *columns[T] { return &columns[T]{head, row} }
 
-// table has a row of each thing, one of the only one, and list of those on a page.
+// table has a row of each thing.
 func (c *columns[T]) table(things *[]T) *cli.Table {
 	t := cli.NewTable(c.head...)
 	for i := range *things {
@@ -224,7 +224,10 @@ func (c *columns[T]) table(things *[]T) *cli.Table {
 	return t
 }
 
-func (c *columns[T]) one(thing *T) *cli.Table               { return c.table(&[]T{*thing}) }
+// one has a row of one thing.
+func (c *columns[T]) one(thing *T) *cli.Table { return c.table(&[]T{*thing}) }
+
+// list has a row of each thing on a page.
 func (c *columns[T]) list(page *api.ListView[T]) *cli.Table { return c.table(&page.Items) }
 
 // noteMore tells the user that a list was cut off at its limit; most is the highest limit, 0 for none.

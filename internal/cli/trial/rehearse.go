@@ -163,7 +163,7 @@ func chooseServer(cmd *cobra.Command, cfg *rehearsal.Config) error {
 // cannotRehearse heads the faults of the flags.
 const cannotRehearse = "rehearse cannot run like this:"
 
-// storeFaults are those of an engine and a ledger; an empty one is another server's own.
+// storeFaults are those of the addresses of an engine and a ledger. An empty address has none.
 func storeFaults(engine, ledger string) (fs []settings.Fault) {
 	if problem := config.EngineProblem(engine); engine != "" && problem != "" {
 		fs = append(fs, settings.Fault{Key: "--engine", Problem: problem})
