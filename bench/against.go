@@ -36,7 +36,8 @@ func against(ctx context.Context, o *options) error {
 
 // compare runs two programs in turns and prints how their figures compare.
 func compare(ctx context.Context, o *options, this, other string) error {
-	args := []string{"-only", cmp.Or(o.only, againstParts), "-rounds", "1", "-callers", strconv.Itoa(o.callers), "-claims", strconv.Itoa(o.claims), "-holders", strconv.Itoa(o.holders)}
+	args := []string{"-only", cmp.Or(o.only, againstParts), "-rounds", "1",
+		"-callers", strconv.Itoa(o.callers), "-claims", strconv.Itoa(o.claims), "-holders", strconv.Itoa(o.holders)}
 	var names []string
 	values := map[string][2][]float64{}
 	for turn := range o.rounds {

@@ -83,7 +83,8 @@ func flagFault(cmd *cobra.Command, err error) error {
 	if errors.As(err, &unknown) {
 		var names []string
 		cmd.Flags().VisitAll(func(f *pflag.Flag) { names = append(names, f.Name) })
-		return Usagef("%w%s", err, cmp.Or(Meant(unknown.GetSpecifiedName(), names, "--"), "; "+cmd.CommandPath()+" --help lists the flags"))
+		hint := cmp.Or(Meant(unknown.GetSpecifiedName(), names, "--"), "; "+cmd.CommandPath()+" --help lists the flags")
+		return Usagef("%w%s", err, hint)
 	}
 	var bad *pflag.InvalidValueError
 	if errors.As(err, &bad) {

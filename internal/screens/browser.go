@@ -220,7 +220,8 @@ func (b *browser) show(url string, s screen, l look) error {
 	b.wrong, b.host = nil, url
 	b.mu.Unlock()
 	speak := emulation.SetUserAgentOverrideParams{UserAgent: "Chromium", AcceptLanguage: map[string]string{"en": "en-US,en", "zh": "zh-CN,zh"}[l.language]}
-	if err := b.do(chromedp.Navigate("about:blank"), l.viewport(s), l.media(), call(emulation.SetUserAgentOverride, speak), chromedp.Navigate(s.at(url))); err != nil {
+	if err := b.do(chromedp.Navigate("about:blank"), l.viewport(s), l.media(),
+		call(emulation.SetUserAgentOverride, speak), chromedp.Navigate(s.at(url))); err != nil {
 		return err
 	}
 	// The errors of the last page are not this one's.

@@ -98,7 +98,8 @@ func (m loading) faults(page string) (list []string) {
 
 // measurePage opens a page as a slow telephone does that was never here.
 func (b *browser) measurePage(url string, s screen) (m loading, err error) {
-	if err := b.do(chromedp.Navigate("about:blank"), call(network.ClearBrowserCache, cdp.Empty{}), slow(throttled), chromedp.EmulateViewport(390, 844), chromedp.Navigate(s.at(url))); err != nil {
+	if err := b.do(chromedp.Navigate("about:blank"), call(network.ClearBrowserCache, cdp.Empty{}),
+		slow(throttled), chromedp.EmulateViewport(390, 844), chromedp.Navigate(s.at(url))); err != nil {
 		return m, err
 	}
 	if err := b.await(s.ready); err != nil {
