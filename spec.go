@@ -162,17 +162,19 @@ func (p *CampaignPatch) Faults(c *Campaign) []Fault {
 		fs = append(fs, unless(!fixed.set && !null(fixed.name[1:]), fixed.name, isFixed)...)
 	}
 	limit, product, gate := p.Limit, p.LimitPerProduct, p.Gate
+	productFixed := null("limit_per_product") || product != nil && c.LimitPerProduct == 0
+	if productFixed {
+		product = nil
+	}
 	if null("limit_per_user") {
 		limit = new(int64(1))
-	}
-	if null("limit_per_product") || product != nil && c.LimitPerProduct == 0 {
-		fs, product = append(fs, Fault{"/limit_per_product", isFixed}), nil
 	}
 	if null("gate") {
 		gate = &GateSpec{}
 	}
 	return slices.Concat(
-		fs, fallen("/limit_per_user", limit, c.LimitPerUser), fallen("/limit_per_product", product, c.LimitPerProduct),
+		fs, fallen("/limit_per_user", limit, c.LimitPerUser),
+		unless(!productFixed, "/limit_per_product", isFixed), fallen("/limit_per_product", product, c.LimitPerProduct),
 		gate.changeFaults(c),
 		unless(c.State != EndedState || p.EndsAt == nil, "/ends_at", isEnded),
 		p.shardFaults(c),

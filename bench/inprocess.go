@@ -3,6 +3,7 @@ package main
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"runtime"
@@ -32,7 +33,7 @@ func openNode(ctx context.Context, cfg node.Config) (*benchNode, error) {
 	cfg.Dir, cfg.Migrate = dir, true
 	n, err := node.Open(ctx, cfg)
 	if err != nil {
-		return nil, err
+		return nil, errors.Join(err, os.RemoveAll(dir))
 	}
 	return &benchNode{n, dir}, nil
 }
@@ -104,14 +105,18 @@ func (n *benchNode) rush(ctx context.Context, id string, callers, first, claims 
 
 // inParallel calls f for each number below n, in order of their start, by so many callers at a
 // time, and returns the first error, after which no caller goes on. Callers have contexts of their
-// own: one that all of them wait on would be a bottleneck that no server has.
+// own, where ctx can end: one that all of them wait on would be a bottleneck that no server has.
 func inParallel(ctx context.Context, callers, n int, f func(ctx context.Context, i int) error) error {
 	var next atomic.Int64
 	var all errgroup.Group
 	for range callers {
 		all.Go(func() error {
-			ctx, cancel := context.WithCancel(ctx)
-			defer cancel()
+			ctx := ctx
+			if ctx.Done() != nil {
+				own, cancel := context.WithCancel(ctx)
+				defer cancel()
+				ctx = own
+			}
 			for i := int(next.Add(1)) - 1; i < n; i = int(next.Add(1)) - 1 {
 				if err := f(ctx, i); err != nil {
 					next.Store(int64(n))

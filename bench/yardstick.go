@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -27,13 +28,15 @@ func startRedis(args ...string) (r *servers.Redis, stop func(), err error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	r, err = servers.StartRedis(dir, args...)
+	if r, err = servers.StartRedis(dir, args...); err != nil {
+		return nil, nil, errors.Join(err, os.RemoveAll(dir))
+	}
 	return r, func() {
 		r.Kill()
 		if err := os.RemoveAll(dir); err != nil {
 			fmt.Fprintln(os.Stderr, "bench:", err)
 		}
-	}, err
+	}, nil
 }
 
 // yardsticks measures the yardstick with the Go client, and when tool is set with redis-benchmark

@@ -51,7 +51,10 @@ func (s *Poller) noticeEnds(ctx context.Context, campaigns []*dibs.Campaign) {
 		listed[c.Number] = true
 	}
 	for l := range s.registry.each {
-		if c := l.Def(); c.Live() && !listed[c.Number] && ctx.Err() == nil {
+		if ctx.Err() != nil {
+			return
+		}
+		if c := l.Def(); c.Live() && !listed[c.Number] {
 			s.notice(ctx, l)
 		}
 	}

@@ -111,8 +111,11 @@ func (s *Loader) adopt(ctx context.Context, t *Shard, strange bool) (err error) 
 // node that takes such a campaign to be over, and it would never be ready again.
 func (s *Loader) judgeAgain(ctx context.Context) {
 	for id, cause := range s.halts.Range {
+		if ctx.Err() != nil {
+			return
+		}
 		// Any other cause is found by settling alone, and goes with it.
-		if !errors.Is(cause.(error), dibs.ErrGap) || ctx.Err() != nil {
+		if !errors.Is(cause.(error), dibs.ErrGap) {
 			continue
 		}
 		if err := s.fitsWhole(ctx, id.(string)); err == nil {

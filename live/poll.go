@@ -281,7 +281,10 @@ func (s *Poller) renew(ctx context.Context, l *Campaign, c *dibs.Campaign) error
 // which something has happened that no node may be settling yet.
 func (s *Poller) pollSettled(ctx context.Context) {
 	for t := range s.registry.eachShard {
-		if t.pace.idle.Load() && !t.Settles() || ctx.Err() != nil {
+		if ctx.Err() != nil {
+			return
+		}
+		if t.pace.idle.Load() && !t.Settles() {
 			continue
 		}
 		if st, err := s.engine.Stats(ctx, t.ID); err == nil {

@@ -129,8 +129,11 @@ func (s *Poller) trimShard(ctx context.Context, id dibs.ShardID, before time.Tim
 // The ledger answers for them from then on.
 func (s *Poller) retireEnded(ctx context.Context) {
 	for l := range s.registry.each {
+		if ctx.Err() != nil {
+			return
+		}
 		// A campaign that was recalled is live on this node alone.
-		if c := l.Def(); s.registry.Over(c) && (l.recalled || s.HasFleetLease()) && ctx.Err() == nil {
+		if c := l.Def(); s.registry.Over(c) && (l.recalled || s.HasFleetLease()) {
 			if err := s.loader.retire(ctx, l); err != nil {
 				s.log.Warn("a campaign stays in the engine", "campaign", c.ID, "err", err)
 			}

@@ -78,8 +78,8 @@ type owned struct {
 // taker takes a lock, whoever asks.
 type taker func(ctx context.Context, name string, o Options) (Held, error)
 
-// lock takes a lock by take, for an owner unless the owner has it. While the owner's first
-// call waits, later ones wait for it, for as long as their own Options say. When it comes
+// lock checks what is asked and takes the lock by take. An owner that has it already gets one
+// call more of it. While the owner's first call waits, later ones wait for it, for as long as their own Options say. When it comes
 // back without the lock, the next of them calls take.
 func (o *owners) lock(ctx context.Context, name string, opt Options, take taker) (Held, error) {
 	if err := check(name, &opt); err != nil {

@@ -107,7 +107,7 @@ type openLocks struct {
 	held map[*held]struct{}
 }
 
-// keep has a lock that was taken renewed until it is given back.
+// keep renews a lock that was taken, until it is given back.
 func (o *openLocks) keep(
 	h *held, life time.Duration, begun time.Time,
 	renew func(context.Context) (bool, error), giveBack func(context.Context) error,

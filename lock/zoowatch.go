@@ -37,7 +37,6 @@ func (z *ZooKeeper) watched(path string) *watched {
 	if !z.calls.start(func() { z.watch(path, w) }) {
 		return nil
 	}
-
 	z.watches.of[path] = w
 	return w
 }

@@ -183,7 +183,6 @@ func checkProductReopened(r *rig) {
 // checkProductShards divides two campaigns into two shards. A user is on the same one
 // of both, and the users of different shards do not count for each other.
 func checkProductShards(r *rig) {
-
 	two := func(c *dibs.Campaign) { ofProduct("phone", 2)(c); c.Shards = 2; c.Stock.Total = 20 }
 	var on [2][2]*offer
 	for i := range on {

@@ -108,10 +108,11 @@ func (r *rig) failed() bool {
 	return len(r.failures) > 0
 }
 
-// around are the functions that run checks, or parts of them.
+// around are the functions that run checks, or parts of them. The last two are closures, whose names
+// begin with the function that they were inlined into.
 var around = []string{
 	"runtime.goexit", "enginetest.Check.Run", "enginetest.(*rig).together", "enginetest.(*load).beside",
-	"enginetest.ofProducts", "enginetest.onShards",
+	".ofProducts.", ".onShards.",
 }
 
 // callerOf names the line of the check that failed: the outermost function

@@ -1,6 +1,9 @@
 package enginetest_test
 
 import (
+	"os"
+	"strconv"
+	"strings"
 	"testing"
 
 	"github.com/dibs-dev/dibs/engine/enginetest"
@@ -202,6 +205,9 @@ func TestPlanted(t *testing.T) {
 				for range attempts {
 					if err := c.Run(t, naiveFactory(p.faults)); err != nil {
 						t.Logf("caught: %v", err)
+						if line := lineOf(t, err); line == "check(r)" {
+							t.Error("the failure names the line that runs the check, and not one of the check")
+						}
 						return
 					}
 				}
@@ -209,6 +215,21 @@ func TestPlanted(t *testing.T) {
 			})
 		}
 	}
+}
+
+// lineOf is the line of this package that a failure names.
+func lineOf(t *testing.T, failure error) string {
+	t.Helper()
+	at := strings.SplitN(failure.Error(), ":", 3)
+	text, err := os.ReadFile(at[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	number, err := strconv.Atoi(at[1])
+	if err != nil {
+		t.Fatal(err)
+	}
+	return strings.TrimSpace(strings.Split(string(text), "\n")[number-1])
 }
 
 // TestPlantedBeside expects that a fault which only shows on other shards is caught where

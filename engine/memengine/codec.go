@@ -120,8 +120,8 @@ func corruptRow(row *dibs.JournalRow) error {
 
 // reader takes values off a string; bad is set for good at the first that is
 // not there.
-// A caller reads all it needs and looks at bad once, since every read after the first
-// bad one returns zero.
+// A caller reads all it needs and looks at bad once. Until then it must not rely on a
+// number, for memory to take say.
 type reader struct {
 	s   string
 	bad bool
@@ -181,7 +181,7 @@ func (r *reader) byte() byte {
 func (r *reader) uvarint(most uint64) uint64 {
 	// The compiler makes no copy of the text.
 	v, n := binary.Uvarint([]byte(r.s))
-	if n <= 0 || v > most {
+	if r.bad || n <= 0 || v > most {
 		r.bad = true
 		return 0
 	}

@@ -23,7 +23,8 @@ type found struct {
 func (s *shard) look(ctx context.Context, at dibs.Cursor) (f found, err error) {
 	k := &s.keys
 	res, err := s.read(ctx, conn.FindScript, []string{k.Meta, k.Holdings, k.Places, k.Issued}, format.Itoa(at.Epoch), format.Itoa(at.Seq))
-	if f.absent = res.Word == "absent"; err != nil {
+	f.absent = res.Word == "absent"
+	if err != nil {
 		return f, err
 	}
 	if len(res.Rest) < 4 {
@@ -33,8 +34,9 @@ func (s *shard) look(ctx context.Context, at dibs.Cursor) (f found, err error) {
 	if f.payInMS, err = strconv.ParseInt(res.Rest[0].Text, 10, 64); err != nil {
 		return f, dibs.Unavail(dibs.EffectNone, err)
 	}
-	user, rest, err := format.CutName(res.Rest[1].Text)
-	if f.user = user; err != nil || rest != "" {
+	var rest string
+	f.user, rest, err = format.CutName(res.Rest[1].Text)
+	if err != nil || rest != "" {
 		return f, dibs.Unavail(dibs.EffectNone, errors.Join(conn.ErrShape, err))
 	}
 	return f, nil

@@ -115,8 +115,8 @@ func (a *alone) anyPort(start func() error) (err error) {
 	return err
 }
 
-// start starts the program and returns when it answers. An error has what it wrote.
-func (a *alone) start(program string, args []string, answers func(context.Context) (bool, error)) error {
+// begin starts the program and returns when it answers. An error has what it wrote.
+func (a *alone) begin(program string, args []string, answers func(context.Context) (bool, error)) error {
 	name := a.server.k.name
 	a.mu.Lock()
 	defer a.mu.Unlock()

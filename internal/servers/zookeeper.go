@@ -16,7 +16,7 @@ import (
 const zooJar = "/usr/share/java/zookeeper.jar"
 
 // ZooKeeper is a ZooKeeper server of a test's own.
-// All of it is set before the first start.
+// All but its process is set before the first start.
 type ZooKeeper struct {
 	alone
 	java string
@@ -29,11 +29,11 @@ func StartZooKeeper(dir string) (*ZooKeeper, error) {
 	if err == nil {
 		_, err = os.Stat(zooJar)
 	}
-	if err == nil {
-		err = os.MkdirAll(dir, 0o700)
-	}
 	if err != nil {
 		return nil, fmt.Errorf("servers: ZooKeeper is needed and not there (install the package zookeeper): %w", err)
+	}
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return nil, fmt.Errorf("servers: %w", err)
 	}
 	z := &ZooKeeper{alone: alone{server: &Server{k: &kind{name: "zookeeper"}, dir: dir}}, java: java}
 	return z, z.anyPort(z.Start)
@@ -53,7 +53,7 @@ func (z *ZooKeeper) Start() error {
 	if err := z.server.write("zoo.cfg", z.settings()); err != nil {
 		return err
 	}
-	return z.start(z.java, []string{
+	return z.begin(z.java, []string{
 		// Little memory and the first compiler only: the server is small, and has to be
 		// there soon.
 		"-Xmx128m", "-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC",

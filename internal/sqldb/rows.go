@@ -128,18 +128,18 @@ func ReadOne[T any](ctx context.Context, db *DB, op, statement string, args []an
 // Scan1 reads a row of one column; it is a scan for List.
 func Scan1[T any](rows *sql.Rows, column *T) error { return rows.Scan(column) }
 
-// Do runs a statement, wherever it is the same how many rows it changes.
+// Do runs a statement where it does not matter how many rows it changes.
 func (s *Session) Do(ctx context.Context, statement string, args ...any) error {
 	_, err := s.Exec(ctx, statement, args...)
 	return err
 }
 
-// DoOne runs a statement that has to change one row. When it changes none, or
-// several, the error is otherwise.
-func (s *Session) DoOne(ctx context.Context, otherwise error, statement string, args ...any) error {
+// DoOne runs a statement that has to change one row. It returns wrong when none is
+// changed, or several.
+func (s *Session) DoOne(ctx context.Context, wrong error, statement string, args ...any) error {
 	n, err := s.Exec(ctx, statement, args...)
 	if err == nil && n != 1 {
-		err = otherwise
+		err = wrong
 	}
 	return err
 }
@@ -150,8 +150,8 @@ func (db *DB) Do(ctx context.Context, op, statement string, args ...any) error {
 }
 
 // DoOne is Session.DoOne in a transaction of its own.
-func (db *DB) DoOne(ctx context.Context, op string, otherwise error, statement string, args ...any) error {
-	return db.Write(ctx, op, func(s *Session) error { return s.DoOne(ctx, otherwise, statement, args...) })
+func (db *DB) DoOne(ctx context.Context, op string, wrong error, statement string, args ...any) error {
+	return db.Write(ctx, op, func(s *Session) error { return s.DoOne(ctx, wrong, statement, args...) })
 }
 
 // ReadRow is Session.Row in a call of its own.

@@ -13,6 +13,7 @@ import (
 func TestEvery(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
+		defer cancel()
 		begun, rounds := time.Now(), 0
 		for range wait.Every(ctx, time.Second) {
 			if rounds++; time.Since(begun) != time.Duration(rounds)*time.Second {

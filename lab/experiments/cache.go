@@ -9,7 +9,7 @@ import (
 	"strconv"
 	"time"
 
-	// The experiments' database, a file.
+	// The driver of a shop's database.
 	_ "modernc.org/sqlite"
 
 	"github.com/dibs-dev/dibs/internal/wait"
@@ -40,8 +40,9 @@ func shopping(name, claim string, do func(s *shop) (Seen, error)) Experiment {
 		defer func() { err = errors.Join(err, s.close()) }()
 		s.worker = b.worker
 		s.exec(`CREATE TABLE stock (n INTEGER NOT NULL)`, `INSERT INTO stock VALUES (10)`)
-		if seen, err = do(s); s.err != nil {
-			err = s.err
+		seen, err = do(s)
+		if s.err != nil {
+			return Seen{}, s.err
 		}
 		return seen, err
 	}}

@@ -74,7 +74,7 @@ func (l *load) wave(ctx context.Context, from, to, callers int) error {
 					return nil
 				}
 				intended := start.Add(l.plan.presses[i].at)
-				if early := time.Until(intended); early > 0 && !wait.Sleep(ctx, early) {
+				if early := time.Until(intended); early > 0 && !wait.Sleep(going, early) {
 					return nil
 				}
 				if err := l.press(ctx, i, intended); err != nil {

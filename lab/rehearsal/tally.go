@@ -52,14 +52,15 @@ type tally struct {
 	// got one after such attempts.
 	lost, saved atomic.Int64
 
+	// misfits are granted claims that are not what was asked for. It guards itself.
+	misfits collector
+
 	mu       sync.Mutex
 	outcomes map[string]int64
 	latency  map[fate]*hdrhistogram.Histogram
 	// fates are those of the plan's presses, by their index.
 	fates  []fate
 	grants []grant
-	// misfits are granted claims that are not what was asked for.
-	misfits collector
 	// lastError is an example of why attempts got no answer.
 	lastError error
 }

@@ -175,7 +175,7 @@ func (f *fixture) together(n int, do func(i int) error) {
 	f.must(errors.Join(errs...))
 }
 
-// oneWins does the same by all ledgers at the same moment. One does it, whichever,
+// oneWins runs do with every ledger at the same moment. It succeeds by one of them,
 // and the others find that the position has moved.
 func (f *fixture) oneWins(ledgers []ledger.Ledger, do func(ledger.Ledger) error) {
 	f.t.Helper()

@@ -146,13 +146,18 @@ func testRegularRace(t *testing.T, f *fixture) {
 	const callers = 16
 	var sold atomic.Int64
 	p.Stock = 25
-	f.together(callers+1, func(i int) (failed error) {
-		// The stock grows while users order; a change that meets an order may be a
-		// conflict, and is then made again.
-		for i == callers {
+	// The stock grows while users order; a change that meets an order may be a
+	// conflict, and is then made again.
+	grow := func() error {
+		for {
 			if err := ledgers[1].Campaigns.UpdateProduct(ctx, p); !errors.Is(err, dibs.ErrConflict) {
 				return err
 			}
+		}
+	}
+	f.together(callers+1, func(i int) (failed error) {
+		if i == callers {
+			return grow()
 		}
 		for j := range 4 {
 			// Each key is used by two callers.

@@ -252,12 +252,12 @@ func (cat *Catalog) campaign(ctx context.Context, where string, key any) (*dibs.
 // Campaigns lists campaigns, the newest first; of a product when it is not empty. An
 // empty list of states means all but those of regular orders.
 func (cat *Catalog) Campaigns(ctx context.Context, states []dibs.State, product string, page dibs.Page) (dibs.List[dibs.Campaign], error) {
-	q := query{statement: selectCampaigns + ` WHERE state IN (` + sqldb.Repeat("?", len(states)) + `)`}
-	for _, st := range states {
-		q.args = append(q.args, string(st))
-	}
-	if len(states) == 0 {
-		q = query{selectCampaigns + ` WHERE state <> ?`, []any{string(dibs.RegularState)}}
+	q := query{selectCampaigns + ` WHERE state <> ?`, []any{string(dibs.RegularState)}}
+	if len(states) > 0 {
+		q = query{statement: selectCampaigns + ` WHERE state IN (` + sqldb.Repeat("?", len(states)) + `)`}
+		for _, st := range states {
+			q.args = append(q.args, string(st))
+		}
 	}
 	if product != "" {
 		q.and(`product_id = ?`, product)

@@ -39,8 +39,9 @@ func (st *Settlement) LoadShard(ctx context.Context, c *dibs.Campaign, shard dib
 		}
 		quarantined, err := loadQuarantine(ctx, s, shard, load)
 		if err == nil && c.HasItems() {
-			err = loadItems(ctx, s, shard, load)
-			withhold(load, quarantined)
+			if err = loadItems(ctx, s, shard, load); err == nil {
+				withhold(load, quarantined)
+			}
 		}
 		if err == nil {
 			err = loadMoved(ctx, s, c, shard, load)

@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"encoding/base64"
 	"encoding/json"
+	"errors"
 	"strings"
 	"time"
 
@@ -42,6 +43,9 @@ func optionalMS(into *time.Time) timeColumn { return timeColumn{into, fromOption
 func (c timeColumn) Scan(column any) error {
 	var v sql.NullInt64
 	err := v.Scan(column)
+	if err == nil && !v.Valid {
+		err = errors.New("a time is NULL")
+	}
 	*c.into = c.from(v.Int64)
 	return err
 }
@@ -158,21 +162,21 @@ type query struct {
 	args      []any
 }
 
-// and adds a condition, with its arguments, to what ends in conditions.
+// and adds to q, which ends in conditions, another one with its arguments.
 func (q *query) and(condition string, args ...any) {
 	q.statement += " AND " + condition
 	q.args = append(q.args, args...)
 }
 
-// then adds the end of the statement, and returns the whole query.
+// then adds the end of the statement to q, and returns the whole query.
 func (q *query) then(end string) query {
 	q.statement += end
 	return *q
 }
 
-// readPage reads a page. key is where a row stands in the list; rows returns the
-// query of those behind a key, without its limit, the last argument. The first page
-// is behind begin. It runs in a call of its own.
+// readPage reads a page. key is where a row stands in the list; rows, which is called
+// once, returns the query of those behind a key, without its limit, the last argument.
+// The first page is behind begin. It runs in a call of its own.
 func readPage[T, K any](
 	ctx context.Context, db *sqldb.DB, op string, page dibs.Page, begin K, rows func(after K) query, scan func(*sql.Rows, *T) error, key func(*T) K,
 ) (dibs.List[T], error) {

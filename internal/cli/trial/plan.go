@@ -1,6 +1,7 @@
 package trial
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io"
@@ -204,14 +205,13 @@ func (p *planned) costs() (*plan.Calibration, error) {
 	return cal, nil
 }
 
-// writeFile creates a file, or replaces it, and writes it. An error of closing counts: the disk may
-// be full.
+// writeFile creates a file, or replaces it. What cannot be written out leaves an older file as it was.
 func writeFile(path string, write func(io.Writer) error) error {
-	file, err := os.Create(path)
-	if err != nil {
+	var text bytes.Buffer
+	if err := write(&text); err != nil {
 		return err
 	}
-	return errors.Join(write(file), file.Close())
+	return os.WriteFile(path, text.Bytes(), 0o666)
 }
 
 // number is a flag that takes whole numbers as people write large ones: 2e6, or 2,000,000. It goes
