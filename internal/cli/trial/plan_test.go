@@ -58,6 +58,7 @@ func TestPlanFaults(t *testing.T) {
 	clitest.Run(t, nil, "plan", "--measure", "costs.json", "--calibration", "costs.json", "--engine", "redis", "--ledger", "nowhere", "--rounds", "101", "--requests", "1999").
 		Want(t, cli.ExitUsage, "plan cannot measure this", "--calibration: cannot be combined", "--engine: ", "--ledger: ", "--rounds: must be", "--requests: must be")
 	clitest.Run(t, nil, "plan", "--measure", "costs.json", "--check", "--shards", "2").Want(t, cli.ExitUsage, "--shards: must be 1 for")
+	clitest.Run(t, nil, "plan", "--measure", "costs.json", "--shards", "2").Want(t, cli.ExitUsage, "--shards: is for --check")
 	var bare strings.Builder
 	c := plan.Default()
 	delete(c.Engines, plan.Memory)

@@ -18,8 +18,7 @@ import (
 const mostOff = 0.25
 
 // measuring takes a calibration and writes it. It loads the servers that --engine and --ledger name:
-// they must be for tests. A measurement that fails leaves
-// an older file as it was.
+// they must be for tests. A measurement that fails leaves an older file as it was.
 func (p *planned) measuring(cmd *cobra.Command, version string) error {
 	cfg, err := p.servers(cmd)
 	if err != nil {
@@ -27,8 +26,11 @@ func (p *planned) measuring(cmd *cobra.Command, version string) error {
 	}
 	cfg.Version = version
 	fs := serverFaults(&cfg)
-	if p.compare {
+	switch {
+	case p.compare:
 		fs = append(fs, shardFaults(&cfg)...)
+	case cmd.Flags().Changed("shards"):
+		fs = append(fs, settings.Fault{Key: "--shards", Problem: "is for --check: a calibration is good for any number of shards"})
 	}
 	if p.calibration != "" {
 		fs = append(fs, settings.Fault{Key: "--calibration", Problem: "cannot be combined with --measure, which takes a new one"})
