@@ -100,12 +100,10 @@ func TestMastersThatWaitForEachOther(t *testing.T) {
 						return false
 					}
 				}
-				return winner.Health(t.Context()).Ready && !loser.Health(t.Context()).Ready
+				// A node that is just losing a shard is ready for a moment, and answers repeats from the ledger.
+				report, err := winner.Audit.Verify(t.Context())
+				return err == nil && report.OK && winner.Health(t.Context()).Ready && !loser.Health(t.Context()).Ready
 			})
-			report, err := winner.Audit.Verify(t.Context())
-			if err != nil || !report.OK {
-				t.Errorf("verify says %+v, %v", report, err)
-			}
 		})
 	}
 }
