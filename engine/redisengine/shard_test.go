@@ -12,21 +12,27 @@ import (
 	"github.com/dibs-dev/dibs/live"
 )
 
-// promoted starts a server that has followed another one until now, and is a master
-// itself.
-func promoted(t *testing.T, of *servers.Redis) *servers.Redis {
-	t.Helper()
-	r := startRedis(t, servers.RedisAlways...)
-	host, port, _ := strings.Cut(of.Addr(), ":")
-	_, err := r.Do(t.Context(), "REPLICAOF", host, port)
-	must(t, err)
-	(&fleet{T: t}).until("the replica follows", func() bool {
-		info, err := r.Info(t.Context(), "replication")
+// promote begins a server that has followed the fleet's until now, and is a master itself. Nodes that
+// join later use it; the other one lives on.
+func (f *fleet) promote() {
+	f.Helper()
+	r := startRedis(f.T, servers.RedisAlways...)
+	// Nodes end before their server, since they settle at their end.
+	f.Cleanup(func() {
+		for _, n := range f.nodes {
+			n.close(f.T)
+		}
+	})
+	host, port, _ := strings.Cut(f.redis.Addr(), ":")
+	_, err := r.Do(f.Context(), "REPLICAOF", host, port)
+	must(f.T, err)
+	f.until("the replica follows", func() bool {
+		info, err := r.Info(f.Context(), "replication")
 		return err == nil && info["master_link_status"] == "up"
 	})
-	_, err = r.Do(t.Context(), "REPLICAOF", "NO", "ONE")
-	must(t, err)
-	return r
+	_, err = r.Do(f.Context(), "REPLICAOF", "NO", "ONE")
+	must(f.T, err)
+	f.redis = r
 }
 
 // A master that was left behind is found although nobody claims anything there: its
@@ -36,7 +42,7 @@ func TestALeftBehindMasterIsFound(t *testing.T) {
 	f.publish("phone", 10)
 	f.wants(f.nodes[0], dibs.Granted, "phone", "early", "k")
 	f.verify()
-	f.redis = promoted(t, f.redis)
+	f.promote()
 	second := f.join()
 	f.wants(second, dibs.Granted, "phone", "late", "k")
 	left := f.nodes[0]
@@ -69,7 +75,7 @@ func TestMastersThatWaitForEachOther(t *testing.T) {
 			}
 			old := f.nodes[0]
 			f.verify()
-			f.redis = promoted(t, f.redis)
+			f.promote()
 			promoted := f.join()
 			for _, id := range ids {
 				f.wants(promoted, dibs.Granted, id, "early", "k")
