@@ -2,6 +2,7 @@ package dibs
 
 import (
 	"encoding/json"
+	"slices"
 	"testing"
 	"time"
 )
@@ -27,5 +28,19 @@ func TestSpecDefaults(t *testing.T) {
 	if c.State != Draft || c.LimitPerUser != 1 || c.Shards != 1 || c.LatePayment != Reclaim || c.Price != nil ||
 		c.PayWithin != 0 || c.Stock != (Stock{Kind: Units, Total: 200}) || c.InitialStatus() != Confirmed {
 		t.Fatalf("%+v", c)
+	}
+}
+
+// TestFaultsOfAPatch: all that cannot change is told at once, each under its own field, in the order of the fields.
+func TestFaultsOfAPatch(t *testing.T) {
+	price, one, two := Money{Amount: 1, Currency: "CNY"}, int64(1), int64(2)
+	c := Campaign{State: Published, LimitPerUser: 2, Shards: 2}
+	p := CampaignPatch{Price: &price, Limit: &one, LimitPerProduct: &two, Shards: new(1)}
+	var fields []string
+	for _, f := range p.Faults(&c) {
+		fields = append(fields, f.Field)
+	}
+	if want := []string{"/price", "/limit_per_user", "/limit_per_product", "/shards"}; !slices.Equal(fields, want) {
+		t.Errorf("faults of %q, not %q", fields, want)
 	}
 }

@@ -4,27 +4,29 @@ import (
 	"time"
 
 	"github.com/dibs-dev/dibs"
+	"github.com/dibs-dev/dibs/internal/faults"
 )
 
 // LevelLost is the refusal of a claim whose yes would survive less than the level
 // says.
-var LevelLost = tryAgain(dibs.Unavailable, dibs.Text{
+var LevelLost = undecided(dibs.Text{
 	EN: "a claim could not be kept as safely as promised now; claims go on when it can",
 	ZH: "当前无法按承诺的持久级别保存领取结果，恢复后将继续",
 })
 
-// tryAgain refuses a claim that nobody has decided.
-func tryAgain(r dibs.Reason, detail dibs.Text) *dibs.Error {
-	return &dibs.Error{Reason: r, Effect: dibs.EffectNone, RetryAfter: time.Second, Detail: detail}
+// undecided refuses a claim that was not decided, as unavailable for a second.
+func undecided(detail dibs.Text) *dibs.Error {
+	return &dibs.Error{Reason: dibs.Unavailable, Effect: dibs.EffectNone, RetryAfter: time.Second, Detail: detail}
 }
 
 // beingSpread refuses a claim while a campaign gets more shards: this node, or the
 // shard, does not know yet.
-var beingSpread = tryAgain(dibs.Unavailable,
-	dibs.Text{EN: "the campaign is being divided over more shards: try again", ZH: "活动正在扩展到更多分片，请稍后重试"})
+var beingSpread = undecided(dibs.Text{
+	EN: "the campaign is being divided over more shards: try again", ZH: "活动正在扩展到更多分片，请稍后重试",
+})
 
 // uncounted refuses a claim while campaigns that share its limit per product are loaded.
-var uncounted = tryAgain(dibs.Unavailable, dibs.Text{
+var uncounted = undecided(dibs.Text{
 	EN: "the campaigns that share the limit of this product are being loaded; claims go on when all are counted",
 	ZH: "正在加载共享该商品限购的活动，全部计入后将继续",
 })
@@ -33,4 +35,4 @@ var uncounted = tryAgain(dibs.Unavailable, dibs.Text{
 var ErrTokenEnded = dibs.Fail(dibs.Unauthenticated, dibs.Text{EN: "the token ended while the claim waited for its turn", ZH: "请求排队期间令牌已失效"})
 
 // backlogFull refuses a claim while too much of its campaign waits to be settled.
-var backlogFull = tryAgain(dibs.Overloaded, dibs.Text{EN: "too many claims wait to be settled", ZH: "待结算的记录过多"})
+var backlogFull = faults.Busy(time.Second, dibs.Text{EN: "too many claims wait to be settled", ZH: "待结算的记录过多"})

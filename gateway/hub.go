@@ -201,7 +201,7 @@ func (h *Hub) everybody() ([]*conn, []*stream) {
 	return slices.Collect(maps.Keys(h.conns)), slices.Collect(maps.Keys(h.streams))
 }
 
-// shut lets nobody in any more.
+// shut refuses all new clients from now on.
 func (h *Hub) shut() {
 	h.mu.Lock()
 	defer h.mu.Unlock()

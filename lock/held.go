@@ -75,7 +75,7 @@ type owned struct {
 	err   error
 }
 
-// taker takes a lock, whoever asks.
+// taker takes a lock from its store, without a look at owners.
 type taker func(ctx context.Context, name string, o Options) (Held, error)
 
 // lock checks what is asked and takes the lock by take. An owner that has it already gets one

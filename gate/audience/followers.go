@@ -71,7 +71,8 @@ func ImportFollowers(ctx context.Context, store gate.AudienceLedger, merchant st
 	return v, err
 }
 
-// merchantOf is a merchant as the ledger has it, which knows none whom nobody follows.
+// merchantOf reads a merchant. One that nobody follows is not in the ledger: it is returned without
+// followers.
 func merchantOf(ctx context.Context, store gate.AudienceLedger, id string) (gate.Merchant, error) {
 	m, err := store.Merchant(ctx, id)
 	switch {

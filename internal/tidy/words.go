@@ -9,8 +9,8 @@ import (
 // The words below are put together from halves, or this file would break its
 // own rules.
 var (
-	// traces are those of the machine that somebody worked on: its folders, and package
-	// registries, since which one serves a module is the business of whoever builds.
+	// traces are what a developer's machine leaves in files: its folders, and the host names of
+	// package registries, which whoever builds dibs chooses.
 	traces = map[string]string{
 		"/wo" + "rk/": "a folder of one machine", "/ro" + "ot/": "a folder of one machine",
 		"proxy.go" + "lang.org": "a package registry", "sum.go" + "lang.org": "a package registry",

@@ -29,8 +29,14 @@ func TestOptionalTimes(t *testing.T) {
 	if got := fromOptionalMS(toOptionalMS(at)); !got.Equal(at) || got.Location() != time.UTC {
 		t.Errorf("%s came back as %s", at, got)
 	}
-	if ms := toOptionalMS(time.Time{}); ms != 0 || !fromOptionalMS(ms).IsZero() {
-		t.Errorf("no time is %d and came back as %s", ms, fromOptionalMS(ms))
+	if none := toOptionalMS(time.Time{}); none != 0 || !fromOptionalMS(none).IsZero() {
+		t.Errorf("no time is %d and came back as %s", none, fromOptionalMS(none))
+	}
+	// A column of a time is never NULL: one that is comes of a wrong statement or a damaged row.
+	for _, column := range []timeColumn{ms(new(time.Time)), optionalMS(new(time.Time))} {
+		if column.Scan(nil) == nil {
+			t.Error("NULL was read as a time")
+		}
 	}
 }
 

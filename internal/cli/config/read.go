@@ -109,7 +109,7 @@ func (c *Config) judgeErr(key string, err error) []settings.Fault {
 	return c.judge(key, err.Error())
 }
 
-// faultIf returns the fault of a setting when wrong is set, and none else.
+// faultIf returns the fault of a setting if wrong is true, else nil.
 func (c *Config) faultIf(wrong bool, key, problem string) []settings.Fault {
 	if !wrong {
 		return nil
