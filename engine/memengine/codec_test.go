@@ -4,6 +4,7 @@ import (
 	"errors"
 	"math"
 	"reflect"
+	"strings"
 	"testing"
 
 	"github.com/dibs-dev/dibs"
@@ -130,4 +131,37 @@ func FuzzDecodeRow(f *testing.F) {
 			t.Fatalf("%d entries, the row says %d", len(entries), last)
 		}
 	})
+}
+
+// TestNumbers: a number that is cut off, too long or above its bound makes the reader bad for good, and reading copies
+// nothing: rows are long.
+func TestNumbers(t *testing.T) {
+	for text, want := range map[string]struct {
+		most, is uint64
+		bad      bool
+	}{
+		"\x7f":     {most: 127, is: 127},
+		"\xac\x02": {most: 300, is: 300},
+		"\xad\x02": {most: 300, bad: true},
+		"\xac":     {most: 300, bad: true},
+		"":         {most: 300, bad: true},
+		"\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01": {most: math.MaxUint64, is: math.MaxUint64},
+		"\xff\xff\xff\xff\xff\xff\xff\xff\xff\x02": {most: math.MaxUint64, bad: true},
+	} {
+		r := reader{s: text}
+		if got := r.uvarint(want.most); got != want.is || r.bad != want.bad {
+			t.Errorf("%q is %d, bad %v", text, got, r.bad)
+		}
+	}
+	r := reader{s: "\xad\x02\x05"}
+	if r.uvarint(300); r.uvarint(300) != 0 {
+		t.Error("a number is read after a bad one")
+	}
+	long := "\x05" + strings.Repeat("x", 100_000)
+	if n := testing.AllocsPerRun(10, func() {
+		r := reader{s: long}
+		r.uvarint(300)
+	}); n > 0 {
+		t.Errorf("%v allocations", n)
+	}
 }
