@@ -46,8 +46,8 @@ var bare = map[string]string{
 var (
 	imported  = regexp.MustCompile(`\b((?:from|import)\s*)"([@./\w-]+)"`)
 	sourceMap = regexp.MustCompile(`(?m)//# sourceMappingURL=.*$`)
-	// comments are those of whole lines, and the types that stand between other words.
-	comments = regexp.MustCompile(`(?ms)^[ \t]*//[^\n]*$|/\*\*.*?\*/ ?`)
+	// unread are comments of whole lines, types that stand between other words, and what stands before a line.
+	unread   = regexp.MustCompile(`(?ms)^[ \t]*//[^\n]*$|/\*\*.*?\*/ ?|^[ \t]+`)
 	lineEnds = regexp.MustCompile(`[^\n]+`)
 )
 
@@ -66,7 +66,7 @@ func (s *Site) collect() error {
 		if strings.HasPrefix(name, "vendor/") {
 			body = relative(body)
 		} else if path.Ext(name) == ".js" {
-			body = uncommented(body)
+			body = shortened(body)
 		}
 		s.add(name, kind, body)
 		return nil
@@ -97,10 +97,10 @@ func relative(body []byte) []byte {
 	})
 }
 
-// uncommented leaves the comments of a module of ours out: they are a third of it, and no browser reads them. Lines
+// shortened leaves out of a module of ours what no browser reads: comments, which are a third of it, and indents. Lines
 // keep their numbers.
-func uncommented(body []byte) []byte {
-	return comments.ReplaceAllFunc(body, func(c []byte) []byte { return lineEnds.ReplaceAll(c, nil) })
+func shortened(body []byte) []byte {
+	return unread.ReplaceAllFunc(body, func(c []byte) []byte { return lineEnds.ReplaceAll(c, nil) })
 }
 
 func (s *Site) add(name, kind string, body []byte) {

@@ -274,7 +274,8 @@ func roomOnThePage(p *pages) {
 	room.Rate, room.Burst = 1000, 1000
 	p.patch("queued", dibs.CampaignPatch{Gate: &dibs.GateSpec{Room: room}})
 	page.shows("It is your turn.")
-	page.shows("Claim within 1:")
+	// What is said at once is said once: that it is one's turn, and not each second of it.
+	page.await(`document.querySelector("#place [role=timer]")?.innerText.startsWith("Claim within 1:")`)
 	page.await(`document.title === "It is your turn. The queued"`)
 	page.press()
 	page.shows("It is yours!")
@@ -378,12 +379,13 @@ func strangersOnThePage(p *pages) {
 		p.Error("nobody has a button")
 	}
 	token := p.token("42")
-	page.do(chromedp.Navigate(p.url+"/c/strange?again#token="+token), chromedp.WaitVisible("#press"))
+	page.do(chromedp.Navigate(p.url+"/c/strange?again#voucher=mine&token="+token), chromedp.WaitVisible("#press"))
 	// A link of somebody else's changes nothing until its reader says so.
-	page.do(chromedp.Navigate(p.url + "/c/strange?other#token=" + p.token("mallory")))
+	page.do(chromedp.Navigate(p.url + "/c/strange?other#token=" + p.token("mallory") + "&voucher=theirs"))
 	page.shows("This link is for user mallory. You are user 42.")
-	if at := tells[string](page, "location.hash + sessionStorage.getItem('dibs-token')"); at != token {
-		p.Errorf("the tab has the token %q", at)
+	const has = `location.hash + sessionStorage.getItem("dibs-token") + " " + sessionStorage.getItem("dibs-voucher-strange")`
+	if is := tells[string](page, has); is != token+" mine" {
+		p.Errorf("the tab has %q", is)
 	}
 	page.do(chromedp.Click("#stay"), chromedp.WaitNotPresent("#stay"))
 	page.do(chromedp.Navigate(p.url + "/c/strange?again#token=forged"))
@@ -391,6 +393,9 @@ func strangersOnThePage(p *pages) {
 	page.await(reloaded)
 	page.press()
 	page.shows("You are not signed in any more")
+	if is := tells[string](page, has); is != "forged null" {
+		p.Errorf("the tab of another user has %q", is)
+	}
 	// An answer that one user misses is no press of the next one in the same tab.
 	page = p.open("strange", "42", english)
 	tells[bool](page, `(() => {

@@ -2,15 +2,10 @@ package main
 
 import (
 	"fmt"
-	"net/http"
-	"net/http/httptest"
-	"net/http/httputil"
-	"net/url"
 	"strings"
 	"testing"
 	"time"
 
-	"github.com/chromedp/cdproto/emulation"
 	"github.com/chromedp/chromedp"
 
 	"github.com/dibs-dev/dibs"
@@ -41,6 +36,9 @@ func TestShop(t *testing.T) {
 		{"a draw", drawnInTheShop},
 		{"more shares than the list has", moreThanTheList},
 		{"more campaigns than a page", moreThanAPage},
+		{"more orders than a page", moreOrdersThanAPage},
+		{"an order that is paid elsewhere", paidElsewhere},
+		{"a WebSocket that is cut without a word", cutSocket},
 		{"a proxy that answers no WebSocket", swallowedSocket},
 		{"the server is killed in the middle of a press", killedInAPress},
 	} {
@@ -161,118 +159,6 @@ func unpaidOrder(s *shop) {
 	page.shows("待支付")
 }
 
-// claimsCounted is a script that counts the claims that a page sends: over its WebSocket, and over HTTP.
-const claimsCounted = `(() => {
-	const ask = window.fetch, send = WebSocket.prototype.send;
-	window.claims = { socket: 0, http: 0 };
-	window.fetch = (address, options) => {
-		if (options?.method === "POST" && String(address).endsWith("/claims")) claims.http++;
-		return ask(address, options);
-	};
-	WebSocket.prototype.send = function (text) {
-		if (JSON.parse(text).type === "claim") claims.socket++;
-		return send.call(this, text);
-	};
-})()`
-
-// rain: packets fall; of a hundred taps, which go over the WebSocket, one is granted, and the balance is what was in it.
-func rain(s *shop) {
-	s.campaign("rain", func(c *dibs.CampaignSpec) {
-		c.Kind, c.Stock = dibs.RedPacket, dibs.StockSpec{RedPacket: &dibs.RedPacketSpec{Total: dibs.Money{Amount: 5000, Currency: "CNY"}, Count: 2}}
-	})
-	// Where the socket fails the page asks over HTTP, and shows the same.
-	s.phone.before(s.T, claimsCounted)
-	page := s.visit("/c/rain", "dan", english)
-	page.await(`!!document.querySelector("canvas.sky")`)
-	if tells[bool](page, `document.querySelector("[aria-pressed]").getAttribute("aria-pressed") === "true"`) {
-		s.Error("the sound is on")
-	}
-	tells[bool](page, `(async () => {
-		const sky = document.querySelector("canvas.sky");
-		for (let i = 0; i < 100; i++) {
-			sky.dispatchEvent(new PointerEvent("pointerdown", { clientX: 20 + (i * 37) % 350, clientY: 90 + (i * 61) % 700, bubbles: true }));
-			document.getElementById("press")?.click();
-			await new Promise((done) => setTimeout(done, 5));
-		}
-		return true;
-	})()`)
-	page.shows("You opened a packet")
-	if sent := tells[map[string]int](page, "claims"); sent["socket"] == 0 || sent["http"] > 0 {
-		s.Errorf("claims went over %v", sent)
-	}
-	mine, err := s.as("dan").Orders.Mine(s.Context(), dibs.OrderQuery{}, dibs.Page{})
-	s.must(err)
-	if len(mine.Items) != 1 {
-		s.Fatalf("%d claims of a hundred taps", len(mine.Items))
-	}
-	share := mine.Items[0].Amount.Amount
-	page.await(fmt.Sprintf(`document.querySelector("#share b")?.dataset.minor === "%[1]d" && document.querySelector("#balance b")?.dataset.minor === "%[1]d"`, share))
-	page.await(fmt.Sprintf(`document.querySelector("#share b").textContent === document.querySelector("#balance b").textContent && document.querySelector("#share b").textContent.endsWith("%02d")`, share%100))
-	_, _, err = s.as("eve").Claim(s.Context(), "rain", 1, "one")
-	s.must(err)
-	page.shows("Best of luck")
-	page.shows("e***e")
-	page.await(`document.querySelector("#luck li.me")?.innerText.includes("You")`)
-	page.shows("CN¥50.00 shared in 2 packets.")
-	page.await(`/It took \d/.test(document.querySelector("#luck").innerText)`)
-	page = s.visit("/c/rain", "dan", english)
-	page.shows("You have opened yours already")
-	page = s.visit("/c/rain", "gil", english)
-	page.shows("All packets are gone")
-	page.shows("CN¥50.00 shared in 2 packets.")
-	if text := tells[string](page, "document.body.innerText"); strings.Contains(text, "not paid in time") {
-		s.Errorf("packets do not come back:\n%s", text)
-	}
-}
-
-// stillRain: for users who prefer less motion nothing falls, and a keyboard opens a packet; before the start there is
-// a countdown.
-func stillRain(s *shop) {
-	packet := func(c *dibs.CampaignSpec) {
-		c.Kind, c.Stock = dibs.RedPacket, dibs.StockSpec{RedPacket: &dibs.RedPacketSpec{Total: dibs.Money{Amount: 100, Currency: "CNY"}, Count: 1}}
-	}
-	s.campaign("still", packet)
-	s.campaign("later", func(c *dibs.CampaignSpec) {
-		packet(c)
-		c.StartsAt = time.Now().Add(30 * time.Minute)
-	})
-	page := s.visit("/", "", english)
-	prefer := func(motion string) {
-		page.do(emulated(emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{Features: []*emulation.MediaFeature{{Name: "prefers-reduced-motion", Value: motion}}}))
-	}
-	prefer("reduce")
-	defer prefer("")
-	page = s.visit("/c/later", "hal", english)
-	page.shows("Starts in")
-	page.await(`!!document.querySelector("#count") && !document.querySelector("#press")`)
-	page = s.visit("/c/still", "hal", english)
-	page.shows("Press the button to open a packet.")
-	if tells[bool](page, `!!document.querySelector("canvas")`) {
-		s.Error("packets fall")
-	}
-	page.tabTo("#press")
-	page.keys("\r")
-	page.shows("You opened a packet")
-	page.await(`document.querySelector("#share b").textContent === "CN¥1.00"`)
-}
-
-// severalShares: where a user may have two shares, the button stays until they have both.
-func severalShares(s *shop) {
-	s.campaign("shares", func(c *dibs.CampaignSpec) {
-		c.Kind, c.Stock = dibs.RedPacket, dibs.StockSpec{RedPacket: &dibs.RedPacketSpec{Total: dibs.Money{Amount: 500, Currency: "CNY"}, Count: 3}}
-		c.Limit = new(int64(2))
-	})
-	page := s.visit("/c/shares", "nat", english)
-	page.press()
-	page.shows("You opened a packet")
-	page.await(`document.querySelector("#press")?.innerText === "Get one more"`)
-	page.press()
-	page.await(`!document.querySelector("#press") && !!document.querySelector("#share")`)
-	if mine := s.claimsOf("nat"); len(mine) != 2 {
-		s.Errorf("%d shares of two", len(mine))
-	}
-}
-
 // pressedAtOnce: a finger is faster than the page looks for claims of before, and one press is one claim all the same.
 func pressedAtOnce(s *shop) {
 	s.campaign("quick", func(c *dibs.CampaignSpec) { c.Limit = new(int64(2)) })
@@ -305,16 +191,20 @@ func pressedAtOnce(s *shop) {
 	}
 }
 
-// behindTheNews: a campaign goes on when it is told to, whatever a node says that does not know it yet.
+// behindTheNews: a campaign goes on when it is told to, whatever a node says that does not know it yet. A page whose
+// campaign is gone does not ask for it again and again.
 func behindTheNews(s *shop) {
 	s.campaign("behind", func(*dibs.CampaignSpec) {})
 	s.phone.before(s.T, `(() => {
 		const ask = window.fetch;
 		window.old = "";
-		window.behind = 0;
+		window.behind = window.gone = window.again = 0;
+		const later = window.setTimeout;
+		window.setTimeout = (what, ms) => (ms === 2000 && window.again++, later(what, ms));
 		window.fetch = async (address, options) => {
 			const answer = await ask(address, options);
 			if (!String(address).endsWith("/campaigns/behind") || (options?.method || "GET") !== "GET") return answer;
+			if (window.gone) return window.gone++, new Response('{"reason": "not_found", "status": 404}', { status: 404 });
 			if (window.behind > 0) return window.behind--, new Response(window.old);
 			window.old = await answer.text();
 			return new Response(window.old);
@@ -335,6 +225,12 @@ func behindTheNews(s *shop) {
 	page.await(`!window.old.includes("\"paused\"")`)
 	page.press()
 	page.shows("It is yours!")
+	before := tells[int](page, "window.gone = 1, window.again")
+	s.patch("behind", dibs.CampaignPatch{Title: new("Ahead")})
+	page.await("window.gone === 2")
+	if before == 0 || tells[int](page, `fetch("/healthz").then(() => window.again)`) != before {
+		s.Error("the page asks again for a campaign that is gone, or not for one that is behind")
+	}
 }
 
 // noStreamOnce: a page whose stream was answered by a bad gateway asks for it again.
@@ -402,20 +298,6 @@ func paidTwice(s *shop) {
 	}
 }
 
-// moreThanTheList: the list of the luckiest says how many there are beside the ones that it names.
-func moreThanTheList(s *shop) {
-	s.campaign("crowd", func(c *dibs.CampaignSpec) {
-		c.Kind, c.Stock = dibs.RedPacket, dibs.StockSpec{RedPacket: &dibs.RedPacketSpec{Total: dibs.Money{Amount: 5000, Currency: "CNY"}, Count: 23}}
-	})
-	for i := range 23 {
-		_, _, err := s.as(fmt.Sprint("c", i)).Claim(s.Context(), "crowd", 1, "one")
-		s.must(err)
-	}
-	page := s.visit("/c/crowd", "c0", english)
-	page.await(`document.querySelectorAll("#luck li").length === 20`)
-	page.shows("and 3 more")
-}
-
 // moreThanAPage: a campaign that is published moves none out of the list.
 func moreThanAPage(s *shop) {
 	for i := range 20 {
@@ -436,38 +318,42 @@ func moreThanAPage(s *shop) {
 	}
 }
 
-// swallowedSocket: behind a proxy that neither takes nor refuses WebSockets, a packet is opened over HTTP after a while, and
-// a turn in a waiting room is seen.
-func swallowedSocket(s *shop) {
-	s.campaign("swallowed", func(c *dibs.CampaignSpec) {
-		c.Kind, c.Stock = dibs.RedPacket, dibs.StockSpec{RedPacket: &dibs.RedPacketSpec{Total: dibs.Money{Amount: 100, Currency: "CNY"}, Count: 1}}
-	})
-	to, err := url.Parse(s.url)
-	s.must(err)
-	through := httputil.NewSingleHostReverseProxy(to)
-	proxy := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if r.URL.Path == "/v1/ws" {
-			<-r.Context().Done()
-			return
-		}
-		through.ServeHTTP(w, r)
-	}))
-	s.Cleanup(proxy.Close)
-	page := s.phone.open(s.T, proxy.URL+"/c/swallowed#token=dev_lea", english)
-	page.press()
-	page.shows("You opened a packet")
-	room := &dibs.RoomSpec{Mode: dibs.FIFO, Rate: 1, Burst: 1}
-	s.campaign("hall", func(c *dibs.CampaignSpec) { c.Gate = &dibs.GateSpec{Room: room} })
-	for i := range 60 {
-		_, err := s.as(fmt.Sprint("early", i)).Rooms.Join(s.Context(), "hall")
+// moreOrdersThanAPage: an impatient finger gets the rest of their orders once.
+func moreOrdersThanAPage(s *shop) {
+	units := int64(30)
+	s.campaign("dozens", func(c *dibs.CampaignSpec) { c.Limit, c.Stock.Units = &units, &units })
+	for i := range 22 {
+		_, _, err := s.as("oli").Claim(s.Context(), "dozens", 1, fmt.Sprint(i))
 		s.must(err)
 	}
-	page = s.phone.open(s.T, proxy.URL+"/c/hall#token=dev_lea", english)
+	page := s.visit("/", "oli", english)
+	page.click("My orders")
+	const orders = `document.querySelectorAll(".orders li").length`
+	page.await(orders + " === 20")
+	tells[bool](page, `(() => {
+		const more = [...document.querySelectorAll("dialog button")].find((b) => b.textContent === "Show more");
+		more.click();
+		more.click();
+		return true;
+	})()`)
+	page.await(orders + ` > 20 && performance.getEntriesByType("resource").filter((e) => e.name.includes("claims?") && e.name.includes("cursor=")).length === 2`)
+	if n := tells[int](page, `fetch("/healthz").then(() => `+orders+`)`); n != 22 {
+		s.Errorf("%d orders are shown of 22", n)
+	}
+}
+
+// paidElsewhere: who comes back from where they have paid sees that they have.
+func paidElsewhere(s *shop) {
+	within := dibs.Duration(time.Minute)
+	s.campaign("elsewhere", func(c *dibs.CampaignSpec) { c.PayWithin, c.Price = &within, &dibs.Money{Amount: 500, Currency: "CNY"} })
+	page := s.visit("/c/elsewhere", "pia", english)
 	page.press()
-	page.shows("Waiting for your turn")
-	room.Rate, room.Burst = 1000, 1000
-	s.patch("hall", dibs.CampaignPatch{Gate: &dibs.GateSpec{Room: room}})
-	page.shows("It is your turn.")
+	page.shows("Waiting for payment")
+	id := s.claimsOf("pia")[0].ID
+	tells[bool](page, fmt.Sprintf(`fetch("/v1/dev/payments", {
+		method: "POST", headers: { Authorization: "Bearer dev_pia", "Content-Type": "application/json" }, body: JSON.stringify({ claim_id: %q, how: "now" }),
+	}).then((r) => r.ok && document.dispatchEvent(new Event("visibilitychange")))`, id))
+	page.shows("Paid")
 }
 
 // drawnInTheShop: a shopper registers for a draw, again after a reload, wins, and claims; another one comes too late.

@@ -39,7 +39,10 @@ export function campaignOf(view, known = false) {
   const renew = () => load().then((fresh) => {
     if (fresh.version < c.value.version) throw fresh;
     c.value = fresh;
-  }).catch(() => setTimeout(renew, 2000));
+  }).catch((e) => {
+    // What is gone stays gone.
+    if (e.problem?.status !== 404) setTimeout(renew, 2000);
+  });
   const poll = async () => {
     const fresh = (c.value = await load());
     told.value = toldBy(fresh, true);

@@ -18,7 +18,7 @@ if (page.campaign?.gate?.room?.mode === "lottery") draw.view = (await import("./
 const View = campaign && (page.campaign.kind === "redpacket" ? (await import("./rain.js")).RainView : SaleView);
 
 function App() {
-  useOrders();
+  useOrders(press);
   const c = campaign?.c.value;
   // Who waits in another tab sees there that their turn has come.
   const turn = press?.place.value?.state === "admitted" && press.held() === 0;

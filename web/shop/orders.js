@@ -10,16 +10,21 @@ import { page, token } from "./user.js";
 
 const state = { shown: signal(false), items: signal(/** @type {any[]|null} */ (null)), cursor: signal(""), fault: signal(""), balances: signal(/** @type {any[]} */ ([])) };
 
+let loads = 0;
+
 async function load(more = false) {
-  const at = more ? "&cursor=" + encodeURIComponent(state.cursor.peek()) : "";
+  const from = more ? "&cursor=" + encodeURIComponent(state.cursor.peek()) : "", nth = ++loads;
   try {
-    const list = await get("/v1/me/claims?limit=20" + at, { token: token.peek() });
+    const list = await get("/v1/me/claims?limit=20" + from, { token: token.peek() });
+    const { balances } = await get("/v1/me/balance", { token: token.peek() });
+    // What was asked for last counts: a page that is asked for twice is shown once.
+    if (nth !== loads) return;
     state.items.value = more ? [...(state.items.peek() || []), ...list.items] : list.items;
     state.cursor.value = list.next_cursor;
-    state.balances.value = (await get("/v1/me/balance", { token: token.peek() })).balances;
+    state.balances.value = balances;
     state.fault.value = "";
   } catch (e) {
-    state.fault.value = e instanceof Refusal ? e.message : t("lost.connection");
+    if (nth === loads) state.fault.value = e instanceof Refusal ? e.message : t("lost.connection");
   }
 }
 
@@ -114,10 +119,14 @@ function Steps({ claim: c, changed, said }) {
   </div>`;
 }
 
-/** Reads orders again when their page comes back. */
-export function useOrders() {
+/** Reads orders again when their page comes back: they may have been paid elsewhere. @param {import("./press.js").Press} [press] */
+export function useOrders(press) {
   useEffect(() => {
-    const look = () => !document.hidden && state.shown.peek() && load();
+    const look = () => {
+      if (document.hidden) return;
+      press?.renew();
+      if (state.shown.peek()) load();
+    };
     document.addEventListener("visibilitychange", look);
     return () => document.removeEventListener("visibilitychange", look);
   }, []);

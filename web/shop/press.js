@@ -115,17 +115,33 @@ export function pressOf(campaign) {
   function watch() {
     const ws = new WebSocket(location.origin.replace(/^http/, "ws") + "/v1/ws");
     const say = (/** @type {any} */ m) => ws.send(JSON.stringify(m));
-    // What stands in between may swallow it without a word.
-    setTimeout(() => ws.readyState === 0 && ws.close(), 8000);
+    const end = () => {
+      clearInterval(beat);
+      ws.onclose = ws.onmessage = null;
+      ws.close();
+      ask();
+    };
+    // What stands in between may swallow it without a word, at first or later. A server sends a ping of its own after 25 s of
+    // silence: this comes before it.
+    setTimeout(() => ws.readyState === 0 && end(), 8000);
+    let silent = false;
+    const beat = setInterval(() => {
+      if (silent) return end();
+      silent = true;
+      say({ type: "ping" });
+    }, 20_000);
     ws.onopen = () => say({ type: "auth", token: token.peek() });
     ws.onmessage = (e) => {
+      silent = false;
       const m = JSON.parse(e.data);
+      // What is refused here may be answered there.
+      if (m.type === "error") return end();
       if (m.type === "welcome") say({ type: "subscribe", campaign_id: id });
       if (m.type !== "position" || m.campaign_id !== id) return;
       place.value = m;
-      if (m.state === "admitted") ws.close();
+      if (m.state === "admitted") end();
     };
-    ws.onclose = ask;
+    ws.onclose = end;
   }
 
   /** What the button does now. @returns {"claim"|"join"|"wait"} */
@@ -175,6 +191,9 @@ export function pressOf(campaign) {
     return fresh;
   }
 
+  /** Reads the orders that wait for their payment again. Without an answer they stay as they are. */
+  const renew = () => mine.peek().forEach((c) => c.status === "pending" && refresh(c.id).catch(() => {}));
+
   /** How many units this user holds, as far as is known. An order whose time to pay is over goes back, and is none. */
   const held = () => mine.value
     .filter((c) => !lasting.includes(c.status) && !(c.status === "pending" && c.pay_by && Date.parse(c.pay_by) <= now()))
@@ -184,7 +203,7 @@ export function pressOf(campaign) {
 
   /** Whether an answer is missing. */
   const missing = () => lost;
-  return { answer, busy, place, progress, mine, held, more, waiting, does, press, find, refresh, passes, won, refused, missing, lose, key, quantity };
+  return { answer, busy, place, progress, mine, held, more, waiting, does, press, find, refresh, renew, passes, won, refused, missing, lose, key, quantity };
 }
 
 /** @typedef {ReturnType<typeof pressOf>} Press */

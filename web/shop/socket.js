@@ -7,31 +7,37 @@ const patience = 8000;
 
 /** A connection that is opened when it is first needed, and again when it broke. */
 export function taps() {
-  /** @type {Promise<WebSocket>|null} */
+  /** @type {Promise<{ws: WebSocket, end: () => void}>|null} */
   let opening = null;
   const waiting = new Map();
 
   function open() {
     opening ||= new Promise((done, fail) => {
       const ws = new WebSocket(location.origin.replace(/^http/, "ws") + "/v1/ws");
+      // No more is heard of it, also when a closing is never answered.
+      const end = () => {
+        clearTimeout(timer);
+        ws.onclose = ws.onmessage = null;
+        ws.close();
+        opening = null;
+        const broken = new TypeError("the connection broke");
+        fail(broken);
+        for (const [, w] of waiting) w.fail(broken);
+        waiting.clear();
+      };
       // What stands in between may swallow it without a word.
-      const timer = setTimeout(() => ws.close(), patience);
+      const timer = setTimeout(end, patience);
       ws.onopen = () => ws.send(JSON.stringify({ type: "auth", token: token.peek() }));
       ws.onmessage = (e) => {
         const m = JSON.parse(e.data);
         if (m.type === "welcome") {
           clearTimeout(timer);
-          done(ws);
+          done({ ws, end });
         }
         if (m.type === "result" || m.type === "error") settle(m);
         if (m.type === "error" && !waiting.size) fail(new Refusal(m, m.retry_after_ms || 0));
       };
-      ws.onclose = () => {
-        opening = null;
-        fail(new TypeError("the connection broke"));
-        for (const [, w] of waiting) w.fail(new TypeError("the connection broke"));
-        waiting.clear();
-      };
+      ws.onclose = end;
     });
     return opening;
   }
@@ -54,9 +60,10 @@ export function taps() {
      * @returns {Promise<{claim: any, replayed: boolean}>}
      */
     async tap(campaign, id, headers) {
-      const ws = await open();
+      const { ws, end } = await open();
       return new Promise((done, fail) => {
-        const timer = setTimeout(() => (waiting.delete(id), fail(new TypeError("no answer came"))), patience);
+        // It may be cut without a word: the next tap has a new one.
+        const timer = setTimeout(end, patience);
         const once = (/** @type {(v: any) => void} */ f) => (/** @type {any} */ v) => (clearTimeout(timer), f(v));
         waiting.set(id, { done: once(done), fail: once(fail) });
         ws.send(JSON.stringify({ type: "claim", id, campaign_id: campaign, ticket: headers["Dibs-Ticket"], admission: headers["Dibs-Admission"] }));

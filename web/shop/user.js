@@ -30,25 +30,26 @@ export function keep(name, value) {
 export const recall = load;
 
 // What stands behind # is sent to no server; it is taken out of the address at once, so that nobody copies it.
-const given = new URLSearchParams(location.hash.slice(1));
-const mine = load(kept), linked = given.get("token");
+const given = new URLSearchParams(location.hash.slice(1)), mine = load(kept);
+const linked = given.get("token"), vouched = given.get("voucher"), keptVoucher = "dibs-voucher-" + (page.campaign?.id || "");
+if (linked || vouched) history.replaceState(null, "", location.pathname + location.search);
 
-/** The token of a link that names another user than this tab has. It counts when its reader says so: a link of somebody
- * else's would make them claim and pay for that user. */
+/** The token of a link that names another user than this tab has. What the link carries counts when its reader says so: a
+ * link of somebody else's would make them claim and pay for that user. */
 export const offered = signal(mine && linked && nameOf(mine) !== nameOf(linked) ? linked : null);
-if (offered.value) given.delete("token");
 
-for (const [name, to] of [["token", kept], ["voucher", "dibs-voucher-" + (page.campaign?.id || "")]]) {
-  const value = given.get(name);
-  if (value) keep(to, value);
+function accept() {
+  if (linked) keep(kept, linked);
+  // A voucher is good for its user alone.
+  if (vouched || offered.value) keep(keptVoucher, vouched);
 }
-if (linked || given.has("voucher")) history.replaceState(null, "", location.pathname + location.search);
+if (!offered.value) accept();
 
 /** The user's token, null for nobody. */
-export const token = signal(/** @type {string|null} */ (given.get("token") || load(kept)));
+export const token = signal(offered.value ? mine : linked || mine);
 
 /** The voucher of a human check for this page's campaign. */
-export const voucher = given.get("voucher") || load("dibs-voucher-" + (page.campaign?.id || ""));
+export const voucher = (!offered.value && vouched) || load(keptVoucher);
 
 /** The user that a token names, for showing. @param {string|null} is */
 export function nameOf(is) {
@@ -70,8 +71,8 @@ export function become(name) {
 
 /** Becomes the user of the link, or not. @param {boolean} yes */
 export function answer(yes) {
-  if (yes && offered.value) {
-    keep(kept, offered.value);
+  if (yes) {
+    accept();
     location.reload();
   }
   offered.value = null;

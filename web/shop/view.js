@@ -115,7 +115,7 @@ function Place({ press }) {
   if (!p) return null;
   if (p.state === "admitted") {
     const ms = p.admission_expires_at ? Date.parse(p.admission_expires_at) - now() : 0;
-    return html`<p class="note good" id="place" role="status"><b>${t("turn.now")}</b> ${ms > 0 && t("turn.within", { left: left(ms) })}</p>`;
+    return html`<p class="note good" id="place" role="status"><b>${t("turn.now")}</b> ${ms > 0 && html`<span role="timer">${t("turn.within", { left: left(ms) })}</span>`}</p>`;
   }
   return html`<div class="note" id="place" role="status">
     ${p.position ? html`<p>${t("place.position")} <b class="position" id="position">${number(p.position)}</b></p>` : html`<p>${t("place.arrived")}</p>`}
