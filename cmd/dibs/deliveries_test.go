@@ -73,6 +73,7 @@ func TestDeliveries(t *testing.T) {
 	if all := hooks(); len(all) != 1 || !all[0].Disabled {
 		t.Errorf("after disabling: %+v", all)
 	}
+	newSecret(page)
 	page.act("hook-drop", "")
 	if text := tells[string](page, `document.querySelector("dialog[open] form").innerText`); !strings.Contains(text, receiver.URL) {
 		t.Errorf("the question names no webhook: %s", text)
@@ -95,4 +96,23 @@ func (p *tab) pick(status string) {
 // answeredBy says that one of the deliveries that are shown got this answer.
 func answeredBy(status string) string {
 	return fmt.Sprintf(`[...document.querySelectorAll("dialog[open] td:nth-child(3)")].some((td) => td.innerText.trim().startsWith(%q))`, status)
+}
+
+// newSecret gives a webhook a new secret, twice: the answer of the first gets lost, and its repeat has none.
+func newSecret(page *tab) {
+	page.Helper()
+	tells[bool](page, `(() => {
+		const ask = window.fetch;
+		window.fetch = async (address, options) => {
+			const answer = await ask(address, options);
+			if (!String(address).endsWith("/rotate-secret")) return answer;
+			window.fetch = ask;
+			throw new TypeError("the connection broke");
+		};
+		return true;
+	})()`)
+	page.act("hook-rotate", "New secret")
+	page.shows("got lost. Give the webhook a new secret.")
+	page.act("hook-rotate", "New secret")
+	page.shows("whsec_")
 }

@@ -15,17 +15,20 @@ const statuses = ["pending", "delivered", "failed"];
 const dot = (e) => (e.disabled ? "warn" : e.failing_since ? "bad" : "ok");
 
 export function Events() {
-  const sinks = useGet("/v1/event-sinks", { every: 5000 }), hooks = useGet("/v1/webhook-endpoints", { every: 10_000 }), secret = useSignal("");
+  const sinks = useGet("/v1/event-sinks", { every: 5000 }), hooks = useGet("/v1/webhook-endpoints", { every: 10_000 }), made = useSignal(/** @type {any} */ (null));
   const q = at.value.query, id = q.get("open") || "", open = hooks.value?.items.find((/** @type {any} */ e) => e.id === id);
   const add = () => confirm({
     title: t("hook.add"), text: t("hook.add.text"), action: t("hook.add"), fields: [{ name: "url", label: t("hook.url"), type: "url" }, { name: "description", label: t("hook.description"), required: false }],
     do: async (v) => {
-      const made = await change("POST", "/v1/webhook-endpoints", { url: v.url, description: v.description || undefined });
-      secret.value = made.secret || "";
+      made.value = await change("POST", "/v1/webhook-endpoints", { url: v.url, description: v.description || undefined });
       hooks.again();
     },
   });
   const path = (/** @type {any} */ e) => "/v1/webhook-endpoints/" + encodeURIComponent(e.id);
+  const rotate = (/** @type {any} */ e) => confirm({
+    title: t("hook.rotate"), text: t("hook.rotate.text", { url: e.url }), action: t("hook.rotate"),
+    do: async () => { made.value = await change("POST", path(e) + "/rotate-secret"); },
+  });
   const drop = (/** @type {any} */ e) => confirm({ title: t("hook.drop"), text: t("hook.drop.text", { url: e.url }), action: t("hook.drop"), danger: true, do: async () => (await change("DELETE", path(e)), hooks.again()) });
   const flip = (/** @type {any} */ e) => {
     const verb = e.disabled ? "enable" : "disable";
@@ -51,7 +54,8 @@ export function Events() {
   const hookFile = [{ title: t("w.id"), show: (/** @type {any} */ e) => e.id }, ...hookColumns, { title: t("hook.description"), show: (/** @type {any} */ e) => e.description }];
   return html`<${Head} title=${t("screen.events")}>${may("admin") && html`<button type="button" class="primary" data-act="hook-add" onClick=${add}>${t("hook.add")}</button>`}<//>
     <${Fault} text=${sinks.fault || hooks.fault} again=${() => (sinks.again(), hooks.again())} />
-    ${secret.value && html`<p class="note warn">${t("hook.secret")} <code>${secret.value}</code> <button type="button" onClick=${() => (secret.value = "")}>${t("close")}</button></p>`}
+    ${/* The repeat of a call whose answer got lost has no secret. */ made.value && html`<p class="note warn">${t(made.value.secret ? "hook.secret" : "hook.unseen", { url: made.value.url })} <code>${made.value.secret}</code>
+      <button type="button" onClick=${() => (made.value = null)}>${t("close")}</button></p>`}
     <section><h2>${t("sinks")}</h2><${Table} name=${t("sinks")} rows=${sinks.value?.items || null} empty=${t("sinks.none")} columns=${sinkColumns} />
       <div class="row pager"><p class="muted">${t("dead.consumers")} <code>dibs events dead list</code></p><div class="grow"></div><${AllCSV} name="sinks.csv" columns=${sinkColumns} rows=${sinks.value?.items || []} /></div></section>
     <section><h2>${t("hooks")}</h2>
@@ -59,7 +63,7 @@ export function Events() {
       <${Filter} label=${t("standing")} value=${is} change=${(/** @type {string} */ v) => ask({ standing: v })} options=${[["", t("all")], ["ok", t("ok")], ["bad", t("hook.failing")], ["warn", t("disabled")]]} /><//>
     <${Table} name=${t("hooks")} rows=${shown} empty=${t(word || is ? "match.none" : "hooks.none")} columns=${[
       ...hookColumns,
-      { title: t("actions"), show: (/** @type {any} */ e) => may("admin") && html`<div class="row"><button type="button" data-act=${e.disabled ? "enable" : "disable"} onClick=${() => flip(e)}>${t(e.disabled ? "enable" : "disable")}</button><button type="button" class="danger" data-act="hook-drop" onClick=${() => drop(e)}>${t("hook.drop")}</button></div>` },
+      { title: t("actions"), show: (/** @type {any} */ e) => may("admin") && html`<div class="row"><button type="button" data-act=${e.disabled ? "enable" : "disable"} onClick=${() => flip(e)}>${t(e.disabled ? "enable" : "disable")}</button><button type="button" data-act="hook-rotate" onClick=${() => rotate(e)}>${t("hook.rotate")}</button><button type="button" class="danger" data-act="hook-drop" onClick=${() => drop(e)}>${t("hook.drop")}</button></div>` },
     ]} /><div class="row pager"><div class="grow"></div><${AllCSV} name="webhooks.csv" columns=${hookFile} rows=${shown || []} /></div></section>
     <${Drawer} title=${open?.url || ""} open=${!!open} onClose=${() => ask({ open: "", delivery: "" })}>${open && html`<${Deliveries} e=${open} />`}<//>`;
 }
