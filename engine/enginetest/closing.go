@@ -78,7 +78,7 @@ func checkOpenUnderLoad(r *rig) {
 	o := r.offer(1_000_000, nil)
 	const clients, rebuilds = 32, 5
 	l := newLoad(o, clients)
-	l.beside(r.ctx, func() {
+	l.during(r.ctx, func() {
 		defer close(l.stop)
 		for range rebuilds {
 			// A part of the tail is settled each time, so that load and tail meet somewhere else
@@ -125,7 +125,7 @@ func checkCloseUnderLoad(r *rig) {
 	o := r.offer(1_000_000, nil)
 	const clients = 32
 	l := newLoad(o, clients)
-	l.beside(r.ctx, func() { r.stop(false) })
+	l.during(r.ctx, func() { r.stop(false) })
 	r.start()
 	o.open()
 	l.kept()

@@ -10,7 +10,7 @@ import (
 // divided opens a campaign over as many shards as the Factory asks for, each with the stock
 // that the campaign has, and returns one of them. past writes the ledger of that one
 // before its first load. A check on one shard must not change the others: see
-// holdBeside.
+// holdElsewhere.
 func (r *rig) divided(c *dibs.Campaign, items []string, past func(l *ledger)) *offer {
 	stock := c.Stock.Total
 	if r.factory.Shards > 1 && c.Shards == 1 && c.LimitedProduct() == "" {
@@ -56,25 +56,25 @@ func (o *offer) of(user string) *offer {
 	return o.all[o.c.ShardOf(user).Shard]
 }
 
-// beside is what a shard holds while the check is about another one: a claim, as it was
+// elsewhere is what a shard holds while the check is about another one: a claim, as it was
 // decided, and the counts after it.
-type beside struct {
+type elsewhere struct {
 	first dibs.Decision
 	after dibs.ShardStats
 }
 
 // The claim that a shard holds beside the one that a check is about.
 const (
-	besideUser = "somebody on another shard"
-	besideKey  = 77
+	elsewhereUser = "somebody on another shard"
+	elsewhereKey  = 77
 )
 
-// holdBeside has one user claim on each other shard, once.
-func (o *offer) holdBeside() {
+// holdElsewhere has one user claim on each other shard, once.
+func (o *offer) holdElsewhere() {
 	for _, s := range o.all {
-		if s != o && s.beside == nil {
-			s.beside = &beside{first: s.claim(besideUser, besideKey, 1)}
-			s.beside.after = s.stats()
+		if s != o && s.elsewhere == nil {
+			s.elsewhere = &elsewhere{first: s.claim(elsewhereUser, elsewhereKey, 1)}
+			s.elsewhere.after = s.stats()
 		}
 	}
 }
@@ -86,23 +86,23 @@ func (r *rig) untouched() {
 		return
 	}
 	for _, o := range r.offers {
-		if o.beside == nil {
+		if o.elsewhere == nil {
 			continue
 		}
 		// A check that ended the engine may have opened its own shard alone.
 		if _, err := o.eng.Stats(o.ctx, o.shard); !errors.Is(err, dibs.ErrNotOpen) {
-			o.asBeside()
+			o.asElsewhere()
 		}
 		o.open()
-		o.asBeside()
+		o.asElsewhere()
 		o.settle(math.MaxInt)
 	}
 }
 
-// asBeside expects that a shard is as holdBeside left it.
-func (o *offer) asBeside() {
-	o.counts(o.beside.after.Remaining, o.beside.after.Granted)
-	if o.beside.first.Outcome == dibs.Granted {
-		o.replay(besideKey, o.beside.first.Grant)
+// asElsewhere expects that a shard is as holdElsewhere left it.
+func (o *offer) asElsewhere() {
+	o.counts(o.elsewhere.after.Remaining, o.elsewhere.after.Granted)
+	if o.elsewhere.first.Outcome == dibs.Granted {
+		o.replay(elsewhereKey, o.elsewhere.first.Grant)
 	}
 }

@@ -87,8 +87,8 @@ func newLoad(o *offer, clients int) *load {
 	return &load{o: o, answers: make([][]answer, clients), enough: make(chan struct{}), stop: make(chan struct{})}
 }
 
-// beside runs f once enough was granted, while the clients claim.
-func (l *load) beside(ctx context.Context, f func()) {
+// during runs f once enough was granted, while the clients claim.
+func (l *load) during(ctx context.Context, f func()) {
 	eng, clients := l.o.eng, len(l.answers)
 	l.o.together(clients+1, func(i int) {
 		if i < clients {

@@ -253,7 +253,7 @@ func (n *naive) Release(ctx context.Context, r dibs.Release) error {
 		s.left += h.Quantity
 		s.free = append(s.free, h.Items...)
 		for id, other := range n.shards {
-			if n.faults.releasedBeside && id.Campaign == s.id.Campaign && other != s {
+			if n.faults.releasedElsewhere && id.Campaign == s.id.Campaign && other != s {
 				other.left += h.Quantity
 			}
 		}

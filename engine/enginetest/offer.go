@@ -19,9 +19,9 @@ type offer struct {
 	shard  dibs.ShardID
 	ledger *ledger
 	// all are the campaign's shards, this one among them, by their numbers; nil where the
-	// Factory asks for one. beside is what another shard than the check's holds meanwhile.
-	all    []*offer
-	beside *beside
+	// Factory asks for one. elsewhere is what another shard than the check's holds meanwhile.
+	all       []*offer
+	elsewhere *elsewhere
 }
 
 // sale describes a published sale of units with an open window and a limit of
@@ -107,7 +107,7 @@ func (o *offer) claim(user string, key uint64, quantity int64) dibs.Decision {
 // grant claims and expects a new grant, whose place is in the epoch opened last. That
 // it is new tells a repeat by accident apart from a second grant.
 func (o *offer) grant(user string, key uint64, quantity int64) dibs.Grant {
-	o.holdBeside()
+	o.holdElsewhere()
 	d := o.claim(user, key, quantity)
 	o.that(d.Outcome == dibs.Granted && !d.Replayed, "a claim of %d by %s with key %d is %v (replayed: %v), want a new grant",
 		quantity, user, key, d.Outcome, d.Replayed)

@@ -167,7 +167,7 @@ func checkKillUnderLoad(r *rig) {
 	for range 3 {
 		l := newLoad(o, clients)
 		ctx, cancel := context.WithCancel(r.ctx)
-		l.beside(ctx, func() {
+		l.during(ctx, func() {
 			r.stop(true)
 			// A killed process answers no caller: those that wait still stop waiting.
 			cancel()

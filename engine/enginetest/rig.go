@@ -111,7 +111,7 @@ func (r *rig) failed() bool {
 // around are the functions that run checks, or parts of them. The last two are closures, whose names
 // begin with the function that they were inlined into.
 var around = []string{
-	"runtime.goexit", "enginetest.Check.Run", "enginetest.(*rig).together", "enginetest.(*load).beside",
+	"runtime.goexit", "enginetest.Check.Run", "enginetest.(*rig).together", "enginetest.(*load).during",
 	".ofProducts.", ".onShards.",
 }
 

@@ -25,7 +25,7 @@ type faults struct {
 	quantityIgnored     bool
 	stateBeforeRepeat   bool // a lost yes is not found after the end
 	releasedTwice       bool // stock comes back at each release
-	releasedBeside      bool // to the other shards too
+	releasedElsewhere   bool // to the other shards too
 	allowanceKept       bool
 	soldOutSticks       bool // the flag is never reset
 	itemTwice           bool
@@ -232,12 +232,12 @@ func lineOf(t *testing.T, failure error) string {
 	return strings.TrimSpace(strings.Split(string(text), "\n")[number-1])
 }
 
-// TestPlantedBeside expects that a fault which only shows on other shards is caught where
+// TestPlantedElsewhere expects that a fault which only shows on other shards is caught where
 // campaigns have several, and that it shows nowhere else.
-func TestPlantedBeside(t *testing.T) {
+func TestPlantedElsewhere(t *testing.T) {
 	t.Setenv("ENGINETEST_RUNS", "4")
 	for _, name := range []string{"releases/give stock and allowance back", "releases/happen once", atRandom} {
-		f, c := naiveFactory(faults{releasedBeside: true}), checkNamed(t, name)
+		f, c := naiveFactory(faults{releasedElsewhere: true}), checkNamed(t, name)
 		if err := c.Run(t, f); err != nil {
 			t.Errorf("%s, with one shard: %v", name, err)
 		}
