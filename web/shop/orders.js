@@ -124,7 +124,8 @@ export function useOrders(press) {
   useEffect(() => {
     const look = () => {
       if (document.hidden) return;
-      press?.renew();
+      // Without an answer they stay as they are.
+      press?.renew().catch(() => {});
       if (state.shown.peek()) load();
     };
     document.addEventListener("visibilitychange", look);

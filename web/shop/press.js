@@ -34,6 +34,8 @@ export function pressOf(campaign) {
   const call = (/** @type {string} */ method, /** @type {string} */ tail, /** @type {any} */ body, headers = {}) =>
     send(method, campaignPath(id, tail), { body, headers, token: token.peek() });
 
+  const claims = () => get("/v1/me/claims?limit=100", { token: token.peek() });
+
   async function ticket() {
     const asked = (await call("POST", "/tickets/challenge", {})).value;
     const body = /** @type {any} */ (voucher ? { voucher } : {});
@@ -171,7 +173,7 @@ export function pressOf(campaign) {
   /** Finds what this user has already: claims, a place, and an answer that got lost on its way before a reload. */
   async function find() {
     if (!token.peek()) return;
-    const list = await get("/v1/me/claims?limit=100", { token: token.peek() }).catch(() => ({ items: [] }));
+    const list = await claims().catch(() => ({ items: [] }));
     // What came meanwhile is newer.
     mine.value = [...mine.peek(), ...list.items.filter((/** @type {any} */ c) => c.campaign_id === id && !mine.peek().some((m) => m.id === c.id))];
     if (waiting()) {
@@ -182,17 +184,20 @@ export function pressOf(campaign) {
     if (units && lost) await press();
   }
 
-  /** Reads a claim again, after a step of its life. @param {string} claim */
-  async function refresh(claim) {
-    const fresh = await get("/v1/claims/" + encodeURIComponent(claim), { token: token.peek() });
+  /** Shows a claim as it is by now. @param {any} fresh */
+  function put(fresh) {
     mine.value = mine.peek().map((c) => (c.id === fresh.id ? fresh : c));
     const a = answer.peek();
     if (a && "claim" in a && a.claim.id === fresh.id) answer.value = lasting.includes(fresh.status) ? null : { ...a, claim: fresh };
-    return fresh;
   }
 
-  /** Reads the orders that wait for their payment again. Without an answer they stay as they are. */
-  const renew = () => mine.peek().forEach((c) => c.status === "pending" && refresh(c.id).catch(() => {}));
+  /** Reads a claim again, after a step of its life. @param {string} claim */
+  const refresh = async (claim) => put(await get("/v1/claims/" + encodeURIComponent(claim), { token: token.peek() }));
+
+  /** Reads the orders again while one of them waits for its payment. */
+  async function renew() {
+    if (mine.peek().some((c) => c.status === "pending")) (await claims()).items.forEach(put);
+  }
 
   /** How many units this user holds, as far as is known. An order whose time to pay is over goes back, and is none. */
   const held = () => mine.value
