@@ -26,12 +26,36 @@ func kill(t *testing.T, n int) {
 // be lost with the next server, when another caller asks for it meanwhile.
 func voted(ctx context.Context, t *testing.T, r *servers.Redis, name string) {
 	t.Helper()
-	for has := false; !has; {
-		reply, err := r.Do(ctx, "HEXISTS", "lock:{"+name+"}", "owner")
-		must(t, err)
-		has, err = reply.AsBool()
-		must(t, err)
+	for !holds(ctx, t, r, name) {
+		// It is asked again.
 	}
+}
+
+// holds reports whether a server holds a lock.
+func holds(ctx context.Context, t *testing.T, r *servers.Redis, name string) bool {
+	t.Helper()
+	reply, err := r.Do(ctx, "HEXISTS", "lock:{"+name+"}", "owner")
+	must(t, err)
+	has, err := reply.AsBool()
+	must(t, err)
+	return has
+}
+
+// openToAll opens a locker that is connected to all three servers. One that has just been opened may be so to most of
+// them, and a server that is not reached when a lock is taken gives no vote for it.
+func openToAll(ctx context.Context, t *testing.T, life time.Duration) lock.Locker {
+	t.Helper()
+	m := kindOf(t, majority).open(t, life)
+	for all := false; !all; {
+		h, err := m.Lock(ctx, "all", lock.Options{})
+		must(t, err)
+		all = true
+		for _, r := range theThree {
+			all = all && holds(ctx, t, r, "all")
+		}
+		must(t, h.Unlock(ctx))
+	}
+	return m
 }
 
 // TestMinorityLost kills one of three servers: locks are held and taken on.
@@ -39,7 +63,7 @@ func voted(ctx context.Context, t *testing.T, r *servers.Redis, name string) {
 func TestMinorityLost(t *testing.T) {
 	ctx := patient(t)
 	k := kindOf(t, majority)
-	m, brief := k.open(t, long), k.open(t, 4*short)
+	m, brief := openToAll(ctx, t, long), k.open(t, 4*short)
 	h, err := m.Lock(ctx, "few", lock.Options{})
 	must(t, err)
 	for _, r := range theThree {
@@ -183,7 +207,7 @@ func kept(ctx context.Context, t *testing.T, l, other lock.Locker) {
 // so that the lock outlives the loss of another.
 func TestLateVote(t *testing.T) {
 	ctx := patient(t)
-	m, late := kindOf(t, majority).open(t, long), theThree[2]
+	m, late := openToAll(ctx, t, long), theThree[2]
 	// The locker has to connect again, which it cannot yet.
 	_, err := late.Do(ctx, "CLIENT", "KILL", "TYPE", "normal", "SKIPME", "yes")
 	must(t, err)
