@@ -114,7 +114,8 @@ func (cfg Config) withDefaults() Config {
 	return cfg
 }
 
-// Start begins to carry events. Addresses that cannot be used are an error;
+// Start begins to carry events: a new sink has all that happens after it returned.
+// Addresses that cannot be used are an error, and a ledger that does not answer;
 // sinks that cannot be reached are not.
 func Start(cfg Config) (*Dispatchers, error) {
 	cfg = cfg.withDefaults()
@@ -130,6 +131,12 @@ func Start(cfg Config) (*Dispatchers, error) {
 		})
 	}
 	ctx, cancel := context.WithCancel(context.Background())
+	for _, one := range list {
+		if err := one.begin(ctx); err != nil {
+			cancel()
+			return nil, err
+		}
+	}
 	d := &Dispatchers{cancel: cancel}
 	for _, one := range list {
 		d.loops.Go(func() {
@@ -194,6 +201,15 @@ func (d *dispatcher) run(ctx context.Context) {
 		}
 		wait.Sleep(ctx, pause)
 	}
+}
+
+// begin makes a new sink known to the ledger, from where on it has the feed. The sink's
+// broker may not be there yet.
+func (d *dispatcher) begin(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, publishPatience)
+	defer cancel()
+	_, err := d.hold(ctx)
+	return err
 }
 
 // leave lets other nodes have the sink at once. By then nothing of this node's is on
