@@ -132,8 +132,8 @@ func sellOver(ctx context.Context, units, shards int, one bool, l *ledgerKind) (
 			return err
 		}
 		m.puts = float64(puts)
-		// A node that was refused for the first time reads who holds a claim: from then on it refuses others by itself.
-		// Of several shards some are empty early, and refuse. A single shard refuses nobody before this claim.
+		// After its first refusal a node reads who holds a claim, and from then on it refuses others without Redis. Of
+		// several shards some are empty early, and refuse. A single shard has refused nobody before this claim.
 		if err := claim(ctx, n.Service, "c", "one-more", "k", dibs.SoldOut); err != nil {
 			return fmt.Errorf("when all is sold: %w", err)
 		}

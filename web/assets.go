@@ -46,7 +46,7 @@ var bare = map[string]string{
 var (
 	imported  = regexp.MustCompile(`\b((?:from|import)\s*)"([@./\w-]+)"`)
 	sourceMap = regexp.MustCompile(`(?m)//# sourceMappingURL=.*$`)
-	// unread are comments of whole lines, types that stand between other words, and what stands before a line.
+	// unread are comments of whole lines, types that stand between other words, and indents.
 	unread   = regexp.MustCompile(`(?ms)^[ \t]*//[^\n]*$|/\*\*.*?\*/ ?|^[ \t]+`)
 	lineEnds = regexp.MustCompile(`[^\n]+`)
 )

@@ -47,7 +47,7 @@ func (s *shop) console(path, language string) *tab {
 	return s.phone.open(s.T, s.url+"/console"+path, language)
 }
 
-// enter signs the browser in with a key, in place of whoever was signed in. It sets the cookie that the form
+// enter signs the browser in with a key. An earlier sign-in ends. It sets the cookie that the form
 // sets, and opens no page for that: three pages each time would take longer than most tests. TestConsole uses the form.
 func (s *shop) enter(key string) {
 	s.Helper()

@@ -144,14 +144,14 @@ func moreThanTheList(s *shop) {
 	page.shows("and 3 more")
 }
 
-// cutSocket: a connection over which nothing arrives any more, and which nobody has closed, is given up: the next tap has
-// another one, and a turn in a waiting room is seen.
+// cutSocket: the page gives up a connection that was cut without being closed. The next tap opens another one, and a turn
+// in a waiting room is seen.
 func cutSocket(s *shop) {
 	s.campaign("cut", func(c *dibs.CampaignSpec) {
 		c.Kind, c.Stock = dibs.RedPacket, dibs.StockSpec{RedPacket: &dibs.RedPacketSpec{Total: dibs.Money{Amount: 300, Currency: "CNY"}, Count: 3}}
 		c.Limit = new(int64(2))
 	})
-	// Several times as fast, so that nobody waits for it.
+	// The page waits for less than usual, so that the test is short.
 	s.phone.before(s.T, `(() => {
 		const later = window.setTimeout, every = window.setInterval, real = window.WebSocket;
 		window.setTimeout = (what, ms) => later(what, ms === 8000 ? 2000 : ms);

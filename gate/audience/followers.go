@@ -71,8 +71,8 @@ func ImportFollowers(ctx context.Context, store gate.AudienceLedger, merchant st
 	return v, err
 }
 
-// merchantOf reads a merchant. One that nobody follows is not in the ledger: it is returned without
-// followers.
+// merchantOf reads a merchant. The ledger has no row for one without followers; merchantOf returns it
+// with none.
 func merchantOf(ctx context.Context, store gate.AudienceLedger, id string) (gate.Merchant, error) {
 	m, err := store.Merchant(ctx, id)
 	switch {

@@ -10,7 +10,7 @@ import (
 // own rules.
 var (
 	// traces are what a developer's machine leaves in files: its folders, and the host names of
-	// package registries, which whoever builds dibs chooses.
+	// package registries. Each user who builds dibs has a registry of their own choice.
 	traces = map[string]string{
 		"/wo" + "rk/": "a folder of one machine", "/ro" + "ot/": "a folder of one machine",
 		"proxy.go" + "lang.org": "a package registry", "sum.go" + "lang.org": "a package registry",

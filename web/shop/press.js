@@ -4,6 +4,7 @@ import { signal } from "../lib/html.js";
 import { campaignPath, get, Refusal, send } from "../lib/api.js";
 import { now } from "../lib/clock.js";
 import { milliseconds } from "../lib/format.js";
+import { connect } from "./socket.js";
 import { keep, nameOf, recall, token, voucher } from "./user.js";
 import { work } from "./work.js";
 
@@ -115,35 +116,25 @@ export function pressOf(campaign) {
   }
 
   function watch() {
-    const ws = new WebSocket(location.origin.replace(/^http/, "ws") + "/v1/ws");
-    const say = (/** @type {any} */ m) => ws.send(JSON.stringify(m));
-    const end = () => {
-      clearInterval(beat);
-      ws.onclose = ws.onmessage = null;
-      ws.close();
-      ask();
-    };
-    // What stands in between may swallow it without a word, at first or later. A server sends a ping of its own after 25 s of
-    // silence: this comes before it.
-    setTimeout(() => ws.readyState === 0 && end(), 8000);
     let silent = false;
-    const beat = setInterval(() => {
-      if (silent) return end();
-      silent = true;
-      say({ type: "ping" });
-    }, 20_000);
-    ws.onopen = () => say({ type: "auth", token: token.peek() });
-    ws.onmessage = (e) => {
+    const socket = connect((m) => {
       silent = false;
-      const m = JSON.parse(e.data);
       // What is refused here may be answered there.
-      if (m.type === "error") return end();
-      if (m.type === "welcome") say({ type: "subscribe", campaign_id: id });
+      if (m.type === "error") return socket.end();
+      if (m.type === "welcome") socket.say({ type: "subscribe", campaign_id: id });
       if (m.type !== "position" || m.campaign_id !== id) return;
       place.value = m;
-      if (m.state === "admitted") end();
-    };
-    ws.onclose = end;
+      if (m.state === "admitted") socket.end();
+    }, () => {
+      clearInterval(beat);
+      ask();
+    });
+    // It may be cut later without a word. The server pings after 25 s of silence: this comes before it.
+    const beat = setInterval(() => {
+      if (silent) return socket.end();
+      silent = true;
+      socket.say({ type: "ping" });
+    }, 20_000);
   }
 
   /** What the button does now. @returns {"claim"|"join"|"wait"} */
