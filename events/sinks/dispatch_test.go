@@ -476,56 +476,6 @@ func TestLetGoOnceNoted(t *testing.T) {
 	}
 }
 
-// TestNames: a name is what the ledger has room for, and tells sinks apart.
-func TestNames(t *testing.T) {
-	t.Parallel()
-	long := "redis://u:secret-pw@h:6379/0?stream=" + strings.Repeat("流", 100)
-	a, b := Name(long+"a"), Name(long+"b")
-	if a == b || len(a) > maxName || len(b) > maxName || strings.Contains(a, "secret-pw") || !strings.HasPrefix(a, "redis://h:6379/0?stream=流") {
-		t.Errorf("the names are %q and %q", a, b)
-	}
-	if short := Name("redis://h:6379?stream=s"); short != "redis://h:6379?stream=s" {
-		t.Errorf("the name is %q", short)
-	}
-}
-
-// TestBadOptionsOfRedis: what a client of Redis does not start with is a fault of the address.
-func TestBadOptionsOfRedis(t *testing.T) {
-	t.Parallel()
-	for _, option := range []string{"dial_timeout=soon", "db=first"} {
-		if err := Check("redis://u:secret-pw@h:6379?" + option); err == nil || strings.Contains(err.Error(), "secret-pw") {
-			t.Errorf("%s: %v", option, err)
-		}
-	}
-}
-
-// TestNoSecretsInErrors: neither a password nor a token is repeated.
-func TestNoSecretsInErrors(t *testing.T) {
-	t.Parallel()
-	for _, address := range []string{"nats://secret-token@127.0.0.1:1", "nats://u:secret-token@127.0.0.1:1", "amqp://u:secret-token@127.0.0.1:1/", "redis://u:secret-token@127.0.0.1:1"} {
-		p, err := Open(address)
-		if err != nil {
-			t.Fatal(err)
-		}
-		u, _, err := parse(address)
-		if err != nil {
-			t.Fatal(err)
-		}
-		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
-		err = p.Publish(ctx, []Message{{ID: "x", Type: "x", Subject: "x"}})
-		cancel()
-		if err == nil || strings.Contains(err.Error(), "secret-token") {
-			t.Errorf("%s: %v", Name(address), err)
-		}
-		if text := tidied(fmt.Errorf("dial %s: refused", u), u).Error(); strings.Contains(text, "secret-token") {
-			t.Errorf("an error says %s", text)
-		}
-		if err := p.Close(); err != nil {
-			t.Error(err)
-		}
-	}
-}
-
 // owned is a source whose sink another process has until it is let go.
 type owned struct {
 	memory
@@ -577,5 +527,27 @@ func TestAlone(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// away is a feed whose ledger does not answer.
+type away struct{ memory }
+
+var errAway = errors.New("the ledger is away")
+
+func (*away) HoldSink(context.Context, string, string, time.Duration) (events.SinkState, error) {
+	return events.SinkState{}, errAway
+}
+
+// TestStartMakesSinksKnown: when Start returns, the ledger knows each sink. A new one that it learned of later would miss
+// what happened until then.
+func TestStartMakesSinksKnown(t *testing.T) {
+	feed := &away{}
+	d, err := Start(Config{Feed: feed, Endpoints: feed, Sinks: []string{"redis://127.0.0.1:1?stream=shop"}})
+	if !errors.Is(err, errAway) {
+		t.Errorf("Start returned %v without the ledger", err)
+	}
+	if d != nil {
+		d.Close()
 	}
 }

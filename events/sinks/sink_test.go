@@ -227,18 +227,6 @@ func (h *hook) all() [][2]string {
 	return append([][2]string(nil), h.got...)
 }
 
-// TestNewSink expects that a sink has all that happens once its node is there, whether its broker is or not.
-func TestNewSink(t *testing.T) {
-	t.Parallel()
-	const sink = "redis://127.0.0.1:1?stream=shop"
-	s := openShop(t, folder(t), sink)
-	if v := s.sinkState(sinks.Name(sink)); v.Name == "" {
-		t.Error("the node is there, and its sink is not known")
-	}
-	s.buy("early", 1)
-	await(t, "events that wait", func() bool { return s.sinkState(sinks.Name(sink)).Behind > 0 })
-}
-
 // TestKilledBetweenSteps kills a node between every two steps of publishing to a
 // stream and to a webhook. Nothing is missing, what comes twice is the same, and
 // without what comes twice the order of each claim is kept.
