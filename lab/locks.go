@@ -22,6 +22,7 @@ import (
 
 	"github.com/dibs-dev/dibs/internal/servers"
 	"github.com/dibs-dev/dibs/internal/settings"
+	"github.com/dibs-dev/dibs/internal/wait"
 	"github.com/dibs-dev/dibs/lock"
 )
 
@@ -283,12 +284,17 @@ func (c *LocksConfig) alone(ctx context.Context, l lock.Locker, r *LockResult) e
 // patientLifetime is longer than machines stand still.
 const patientLifetime = time.Minute
 
-// turns is how often each contender takes the lock.
-const turns = 10
+// turns is how often each contender takes the lock, and heldFor how long it keeps it: as long as a short
+// transaction.
+const (
+	turns   = 10
+	heldFor = time.Millisecond
+)
 
 // crowd lets many callers want one lock, and measures the hand-overs and whether two ever had it at
-// once. inside counts the holders: without the lock's own guarantee nothing keeps it at one. mu guards
-// given and took, since two holders at once must not become a data race of the lab.
+// once. inside counts the holders: without the lock's own guarantee nothing keeps it at one, since each
+// keeps the lock for a while. mu guards given and took: two holders at once must not become a data race
+// of the lab.
 func (c *LocksConfig) crowd(ctx context.Context, l lock.Locker, r *LockResult) error {
 	var group errgroup.Group
 	var inside, together atomic.Int64
@@ -301,13 +307,14 @@ func (c *LocksConfig) crowd(ctx context.Context, l lock.Locker, r *LockResult) e
 			return err
 		}
 		mu.Lock()
-		if inside.Add(1) > 1 {
-			together.Add(1)
-		}
 		if !given.IsZero() {
 			took = append(took, time.Since(given))
 		}
 		mu.Unlock()
+		if inside.Add(1) > 1 {
+			together.Add(1)
+		}
+		wait.Sleep(ctx, heldFor)
 		inside.Add(-1)
 		mu.Lock()
 		given = time.Now()
