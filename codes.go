@@ -22,7 +22,7 @@ const codeAlphabet = "23456789CDFGHJKMNPQRTVWXY"
 // so that one guess in a million hits at most.
 const guessMargin = 1_000_000
 
-// itemFaults checks items given by a merchant: at most maxListedFaults are
+// itemFaults checks items given by a merchant: at most MaxListedFaults are
 // reported.
 func itemFaults(field string, items []string) []Fault {
 	if len(items) > MaxItems {

@@ -44,9 +44,9 @@
 // A refusal is a [Result] and no error. An error of Claim is an
 // [*Error] that says what is wrong with the request, or that it could not be
 // decided: [Unavailable] or [Overloaded], with an [Effect]. EffectNone means
-// that nothing was granted. EffectUnknown means that this call may have been, or
-// one before it with the same Key, which nobody has looked up: repeat
-// it with the same Key, and the first result is returned. Without a Key a lost
+// that nothing was granted. EffectUnknown means that this call may have granted a
+// claim, or that an earlier one with the same Key may have, which was not looked up.
+// Call again with the same Key: the first result is returned. Without a Key a lost
 // answer cannot be asked for again, and a repeat is a new request.
 //
 // A Key belongs to a user and a campaign. A repeat is recognised before state,

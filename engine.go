@@ -52,12 +52,10 @@ type Grant struct {
 
 // Decision is an engine's answer to a claim.
 type Decision struct {
-	// Outcome is Granted, Paused, NotStarted, Ended, SoldOut, LimitReached,
-	// TooManyClaims, KeyReused, NotFound when only a known user was asked for and this
-	// one is none, Overloaded when only a repeat was asked for and it is none, or
-	// Unavailable while the engine's level is not given or a campaign that shares the
-	// limit per product is not counted: then nothing is granted, and repeats are
-	// answered.
+	// Outcome is Granted, or a refusal: Paused, NotStarted, Ended, SoldOut, LimitReached,
+	// TooManyClaims or KeyReused. It is NotFound only with OnlyKnown, Overloaded only with
+	// OnlyRepeat. It is Unavailable while the engine's level is lost, and while a campaign
+	// that shares the limit per product is not counted: repeats are answered even then.
 	Outcome  Reason
 	Replayed bool
 	// Grant is set when Outcome is Granted.
@@ -220,9 +218,8 @@ type ShardStats struct {
 //     engine holds of it may have lost history and is not answered from.
 //
 // When Shared, several processes decide on the same shards, each with an
-// Engine of its own, and the guarantees hold across them. Refusals of the kind
-// that the stock, the state or the window decide may then be by what was true
-// some milliseconds ago.
+// Engine of its own, and the guarantees hold across them. Refusals by stock,
+// state or window may then go by what was true up to a second ago.
 //
 // All methods are safe for concurrent use.
 type Engine interface {

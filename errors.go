@@ -69,7 +69,7 @@ var (
 	// however often it is tried.
 	ErrPoison = errors.New("dibs: the ledger cannot take a journal entry")
 	// ErrForked: the ledger has a claim at the place of an entry that is not
-	// settled. Journal and ledger tell different stories.
+	// settled. Journal and ledger contradict each other.
 	ErrForked = errors.New("dibs: the ledger has a claim at a place that is not settled")
 	// ErrOwned: another process owns the embedded journal.
 	ErrOwned = errors.New("dibs: another process owns this journal")
@@ -111,9 +111,9 @@ func shed(keyed bool) *Error {
 }
 
 // Shed is the error of a claim that is refused because too many are under way.
-// It can be told before anything else is known of the claim than whether it has
-// a key. With one it may be the repeat of a claim that was granted, which nobody
-// has looked up: its effect is unknown then.
+// All that has to be known of the claim is whether it has a key. With one it may be
+// the repeat of a claim that was granted, which was not looked up: its effect is
+// unknown then.
 func Shed(keyed bool) *Error {
 	if keyed {
 		return shedKeyed

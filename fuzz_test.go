@@ -131,7 +131,7 @@ func FuzzCampaignSpec(f *testing.F) {
 			}
 			return
 		}
-		if c.Stock.Total < 0 || c.Stock.Total > MaxStock || c.LimitPerUser < 0 || c.Shards < 1 || !c.StartsAt.Before(c.EndsAt) || !ValidID(c.ID) {
+		if c.Stock.Total < 0 || c.Stock.Total > MaxStock || c.LimitPerUser < 0 || c.Shards < 1 || !c.StartsAt.Before(c.EndsAt) || !IsID(c.ID) {
 			t.Errorf("%s is %+v", raw, c)
 		}
 		written, err := json.Marshal(s)

@@ -22,8 +22,9 @@ type GateSpec struct {
 }
 
 // Gate decides which claims of a campaign with a GateSpec reach the engine.
-// Methods are called by all claims at once: they ask nothing over the network,
-// and wait for nothing but a claim's turn in a leaky bucket.
+// Methods are called by all claims at once, and make no call over the network
+// themselves. Pass may wait in two cases: for the claim's turn in a leaky bucket,
+// and after a change of an audience until it is loaded, for 2 s at most.
 type Gate interface {
 	// Pass reports true when the claim may go on; else the Result is its refusal,
 	// unless the claim repeats one that was granted.

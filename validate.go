@@ -8,11 +8,8 @@ import (
 	"time"
 )
 
-// ValidID reports whether s may be the id of a campaign, a product or a user:
-// 1-64 characters of A-Z a-z 0-9 . _ -.
-func ValidID(s string) bool { return IsID(s) }
-
-// IsID reports whether s may be an id given by a caller.
+// IsID reports whether s may be the id of a campaign, a product, a user, or of anything
+// else that callers name: 1-64 characters of A-Z a-z 0-9 . _ -.
 func IsID(s string) bool {
 	if len(s) == 0 || len(s) > MaxIDLen {
 		return false
@@ -213,8 +210,8 @@ const MaxDeviceLen = 255
 // MaxKeyLen bounds an idempotency key.
 const MaxKeyLen = 255
 
-// ValidKey reports whether a key is empty or 1-255 visible characters.
-func ValidKey(k string) bool { return isASCIIFrom('!', k, MaxKeyLen) }
+// IsVisibleASCII reports whether s is empty or has 1-255 visible characters of ASCII. A space is none.
+func IsVisibleASCII(s string) bool { return isASCIIFrom('!', s, MaxKeyLen) }
 
 // isASCIIFrom reports whether s has at most so many characters, all from least to '~'.
 func isASCIIFrom(least byte, s string, most int) bool {

@@ -132,7 +132,7 @@ func (k *APIKey) addOrigins(more []string) error {
 // EnsureKey makes sure that a given secret is an admin key. A key with this
 // secret that was revoked stays revoked, and is an error.
 func (s *Access) EnsureKey(ctx context.Context, name, secret string) (*APIKey, error) {
-	if len(secret) < MinKeyLen || !dibs.ValidKey(secret) {
+	if len(secret) < MinKeyLen || !dibs.IsVisibleASCII(secret) {
 		return nil, dibs.Invalid(dibs.Fault{Field: "/admin_key", Problem: dibs.Textf("must be %d-255 visible characters", "必须是 %d-255 个可见字符", MinKeyLen)})
 	}
 	k, err := keyOf(KeySpec{Name: name, Role: RoleAdmin}, secret, s.now())
@@ -154,7 +154,7 @@ func (s *Access) EnsureKey(ctx context.Context, name, secret string) (*APIKey, e
 // is none, of Overloaded when too many keys that were not valid before are tried
 // at once. A text that cannot be a key, or was none a moment ago, is not looked up.
 func (s *Access) CheckKey(ctx context.Context, secret string) (*APIKey, error) {
-	if len(secret) < MinKeyLen || !dibs.ValidKey(secret) {
+	if len(secret) < MinKeyLen || !dibs.IsVisibleASCII(secret) {
 		return nil, badKey
 	}
 	hash := sha256.Sum256([]byte(secret))

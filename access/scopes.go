@@ -62,14 +62,14 @@ func (s *Scopes) faults() []dibs.Fault {
 	}{{"/scopes/campaigns", s.Campaigns}, {"/scopes/merchants", s.Merchants}} {
 		bad := slices.ContainsFunc(l.names, func(name string) bool {
 			begin, many := strings.CutSuffix(name, "*")
-			return !dibs.ValidID(begin) && (begin != "" || !many)
+			return !dibs.IsID(begin) && (begin != "" || !many)
 		})
 		if bad || len(l.names) > maxScopes {
 			fs = append(fs, dibs.Fault{Field: l.field, Problem: dibs.Textf("must be at most %d ids, each may end in *", "最多 %d 个 id，每个可以以 * 结尾", maxScopes)})
 		}
 	}
 	// A * would be part of the name here, which is no operation's.
-	unnamed := func(name string) bool { return !dibs.ValidID(name) }
+	unnamed := func(name string) bool { return !dibs.IsID(name) }
 	if slices.ContainsFunc(s.Actions, unnamed) || len(s.Actions) > maxScopes {
 		fs = append(fs, dibs.Fault{Field: "/scopes/actions", Problem: dibs.Textf("must be at most %d operations, each by its whole operationId", "最多 %d 个操作，每个须写完整的 operationId", maxScopes)})
 	}

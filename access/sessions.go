@@ -103,7 +103,7 @@ type Sessions struct {
 }
 
 // NewSessions returns the sessions of a ledger, which end when they are not used for idle, 0 for never. ended is called
-// after a session was ended, as keys.ForgetKeys is.
+// after each session that was ended here. Pass Access.ForgetKeys: a person's key ends with the session.
 func NewSessions(ledger SessionLedger, idle time.Duration, ended func(), log *slog.Logger, now func() time.Time) *Sessions {
 	return &Sessions{ledger: ledger, log: log, now: now, idle: idle, ended: ended, known: map[string]time.Time{}, used: map[string]time.Time{}}
 }

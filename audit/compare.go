@@ -48,7 +48,7 @@ func note(list *[]dibs.Text, en, zh string, args ...any) {
 // ledger, and what the ledger has with the engine. It holds whatever goes on
 // meanwhile, since grants come in this order and stay.
 func (s *Audit) compareClaims(ctx context.Context, c *dibs.Campaign, found *comparison) error {
-	l, err := s.loader.LiveOf(ctx, c)
+	l, err := s.loader.EnsureLive(ctx, c)
 	if err != nil || l == nil {
 		return err
 	}

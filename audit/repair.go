@@ -144,7 +144,7 @@ func (r *repairer) sums(ctx context.Context, f *finding) error {
 		// No engine has it, and no node keeps it.
 		return nil
 	}
-	_, err = r.s.registry.Fresh(ctx, r.c.ID)
+	_, err = r.s.registry.Reread(ctx, r.c.ID)
 	return err
 }
 
@@ -218,7 +218,7 @@ func (r *repairer) engine(ctx context.Context, f *finding) error {
 		r.cannot("engine and ledger differ; the engine is not loaded from a ledger that is not whole: put that right first")
 		return nil
 	}
-	l, err := r.s.loader.LiveOf(ctx, r.c)
+	l, err := r.s.loader.EnsureLive(ctx, r.c)
 	if err != nil || l == nil {
 		return err
 	}

@@ -78,5 +78,5 @@ func (r *repairer) reload(ctx context.Context) error {
 	for i := range r.c.Shards {
 		shards = append(shards, dibs.ShardID{Campaign: r.c.Number, Shard: uint8(i)})
 	}
-	return r.s.loader.AdoptTails(ctx, r.c, shards, true)
+	return r.s.loader.SettleTails(ctx, r.c, shards, true)
 }

@@ -197,7 +197,7 @@ func (s *Audit) examine(ctx context.Context, c *dibs.Campaign) (*finding, error)
 // that count. Shards that are being opened are waited for with patience.
 func (s *Audit) countEngine(ctx context.Context, c *dibs.Campaign, patience *live.Patience, settle bool) (engineCount, error) {
 	var n engineCount
-	l, err := s.loader.LiveOf(ctx, c)
+	l, err := s.loader.EnsureLive(ctx, c)
 	if err != nil || l == nil {
 		return n, err
 	}

@@ -111,7 +111,7 @@ func (s *Campaigns) ImportCodes(ctx context.Context, id string, file io.ReadSeek
 		s.cfg.Logger.Warn("imported codes wait in the outbox", "campaign", c.ID, "err", err)
 		wait.Kick(s.outbox.OutboxKick)
 	}
-	c, err = s.registry.Fresh(ctx, id)
+	c, err = s.registry.Reread(ctx, id)
 	// The same import may have been quicker on another way: then it is this one.
 	return &dibs.Imported{Items: added, Replayed: added == 0, Campaign: c}, err
 }

@@ -62,7 +62,7 @@ func (s *Campaigns) changeStock(ctx context.Context, id string, ch dibs.StockCha
 	if _, err := s.stockChanged(ctx, c, ch.Delta, ref); err != nil {
 		return nil, dibs.AsUnavailable(err, dibs.EffectUnknown)
 	}
-	return s.registry.Fresh(ctx, id)
+	return s.registry.Reread(ctx, id)
 }
 
 // newRef is a caller's ref, or a new one that begins with a prefix.
@@ -70,7 +70,7 @@ func newRef(ref, prefix string) (string, error) {
 	switch {
 	case ref == "":
 		return dibs.NewID(prefix), nil
-	case !dibs.ValidKey(ref) || len(ref) > maxRef:
+	case !dibs.IsVisibleASCII(ref) || len(ref) > maxRef:
 		return "", dibs.Invalid(dibs.Fault{Field: "/ref", Problem: dibs.Textf("must be 1-%d visible ASCII characters", "必须是 1-%d 个可见 ASCII 字符", maxRef)})
 	}
 	return ref, nil
@@ -178,7 +178,7 @@ func (s *Campaigns) restock(ctx context.Context, c *dibs.Campaign, ch dibs.Stock
 // campaign with several shards it takes it from one, the same for each repeat, which
 // knows the ref then; the others send it what is missing there.
 func (s *Campaigns) withdraw(ctx context.Context, c *dibs.Campaign, ch dibs.StockChange, ref string) error {
-	l, err := s.loader.LiveOf(ctx, c)
+	l, err := s.loader.EnsureLive(ctx, c)
 	if err != nil || l == nil {
 		return dibs.Unavail(dibs.EffectNone, cmp.Or(err, dibs.ErrNotOpen))
 	}

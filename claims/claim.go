@@ -30,7 +30,7 @@ func (s *Claims) Claim(ctx context.Context, req dibs.ClaimRequest) (dibs.Result,
 	}
 	full := l.IsFull()
 	if full && req.Key == "" {
-		l.Refuse(dibs.Overloaded)
+		l.CountRefusal(dibs.Overloaded)
 		return dibs.Result{}, backlogFull
 	}
 	c := l.Def()
@@ -43,9 +43,9 @@ func (s *Claims) Claim(ctx context.Context, req dibs.ClaimRequest) (dibs.Result,
 		return r, err
 	}
 	gated := req
-	no, refused := s.refuse(ctx, c, &gated)
+	no, refused := s.refusedByGate(ctx, c, &gated)
 	if !refused && s.TokenEnded(&gated) {
-		l.Refuse(dibs.Unauthenticated)
+		l.CountRefusal(dibs.Unauthenticated)
 		return dibs.Result{}, ErrTokenEnded
 	}
 	if !refused {
@@ -56,7 +56,7 @@ func (s *Claims) Claim(ctx context.Context, req dibs.ClaimRequest) (dibs.Result,
 		return r, err
 	}
 	if req.Key == "" {
-		l.Refuse(no.Outcome)
+		l.CountRefusal(no.Outcome)
 		return no, nil
 	}
 	return s.ask(ctx, l, c, &req, full, &no)
@@ -69,7 +69,7 @@ func (s *Claims) ask(ctx context.Context, l *live.Campaign, c *dibs.Campaign, re
 	if s.cfg.Guard != nil {
 		mark, ok := s.cfg.Guard.Enter()
 		if !ok {
-			l.Refuse(dibs.Overloaded)
+			l.CountRefusal(dibs.Overloaded)
 			return dibs.Result{}, dibs.Shed(req.Key != "")
 		}
 		// From here on it is answered, whatever comes.
@@ -100,11 +100,11 @@ func (s *Claims) ask(ctx context.Context, l *live.Campaign, c *dibs.Campaign, re
 		return dibs.Result{}, s.failed(l, notNow(l))
 	}
 	if d.Outcome == dibs.Overloaded && no != nil {
-		l.Refuse(no.Outcome)
+		l.CountRefusal(no.Outcome)
 		return *no, nil
 	}
 	if d.Outcome == dibs.Overloaded {
-		l.Refuse(dibs.Overloaded)
+		l.CountRefusal(dibs.Overloaded)
 		return dibs.Result{}, backlogFull
 	}
 	if d.Outcome == dibs.SoldOut && c.Shards > 1 {
@@ -150,8 +150,8 @@ func (s *Claims) TokenEnded(req *dibs.ClaimRequest) bool {
 	return !req.Until.IsZero() && !time.Now().Before(req.Until) || s.cfg.Revoked != nil && s.cfg.Revoked(req.UserID, req.TokenID, req.Issued)
 }
 
-// refuse asks the gates of a campaign that has some.
-func (s *Claims) refuse(ctx context.Context, c *dibs.Campaign, req *dibs.ClaimRequest) (no dibs.Result, refused bool) {
+// refusedByGate asks the gates of a campaign that has some.
+func (s *Claims) refusedByGate(ctx context.Context, c *dibs.Campaign, req *dibs.ClaimRequest) (no dibs.Result, refused bool) {
 	if sampled() {
 		defer s.gateTimes.Since(time.Now())
 	}
@@ -210,12 +210,12 @@ func (s *Claims) intoLedger(ctx context.Context, t *live.Shard, p dibs.Position)
 	return err
 }
 
-// resultOf dresses an engine's decision.
+// resultOf is the answer to an engine's decision.
 func (s *Claims) resultOf(l *live.Campaign, c *dibs.Campaign, d *dibs.Decision) dibs.Result {
 	r := dibs.Result{Outcome: d.Outcome, Replayed: d.Replayed, Remaining: d.Remaining, OfProduct: d.OfProduct, Campaign: c}
 	switch d.Outcome {
 	case dibs.Granted:
-		r.Claim = s.of(c, &d.Grant)
+		r.Claim = s.claimOf(c, &d.Grant)
 		if d.Replayed {
 			s.replayed.Add(1)
 			break
@@ -229,13 +229,13 @@ func (s *Claims) resultOf(l *live.Campaign, c *dibs.Campaign, d *dibs.Decision) 
 		}
 		fallthrough
 	default:
-		l.Refuse(d.Outcome)
+		l.CountRefusal(d.Outcome)
 	}
 	return r
 }
 
-// of is a grant as a claim that has not changed since.
-func (s *Claims) of(c *dibs.Campaign, g *dibs.Grant) *dibs.Claim {
+// claimOf is a grant as a claim that has not changed since.
+func (s *Claims) claimOf(c *dibs.Campaign, g *dibs.Grant) *dibs.Claim {
 	status := c.InitialStatus()
 	if g.Released {
 		status = dibs.Released
@@ -258,6 +258,6 @@ func (s *Claims) failed(l *live.Campaign, err error) error {
 	if !ok {
 		e = dibs.Unavail(dibs.EffectUnknown, err)
 	}
-	l.Refuse(e.Reason)
+	l.CountRefusal(e.Reason)
 	return e
 }

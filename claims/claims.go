@@ -24,7 +24,7 @@ type Claims struct {
 	counts
 }
 
-// Config is what Claims is made of; Gates and Guard may be absent.
+// Config is what Claims is made of; Gates, Guard and Revoked may be absent.
 type Config struct {
 	Live   *live.Node
 	Engine dibs.Engine

@@ -37,11 +37,11 @@ func (s *Claims) dryShard(ctx context.Context, l *live.Campaign, c *dibs.Campaig
 			return dibs.Result{}, s.failed(l, err)
 		}
 		if gone {
-			l.Refuse(dibs.SoldOut)
+			l.CountRefusal(dibs.SoldOut)
 			return dibs.Result{Outcome: dibs.SoldOut, Remaining: left, Campaign: c}, nil
 		}
 		if s.TokenEnded(req) {
-			l.Refuse(dibs.Unauthenticated)
+			l.CountRefusal(dibs.Unauthenticated)
 			return dibs.Result{}, ErrTokenEnded
 		}
 		r, err := s.ask(ctx, l, c, req, false, nil)

@@ -25,11 +25,11 @@ func (s *Claims) Find(ctx context.Context, id string) (*dibs.Claim, error) {
 	if err != nil {
 		return nil, dibs.AsUnavailable(err, dibs.EffectNone)
 	}
-	c, err := s.registry.ByNumberOrRead(ctx, p.Campaign)
+	c, err := s.registry.GetByNumber(ctx, p.Campaign)
 	if err != nil {
 		return nil, err
 	}
-	return s.Dress(c, claim), nil
+	return s.Fill(c, claim), nil
 }
 
 // findUnsettled asks the engine for a claim that the ledger does not have.
@@ -47,19 +47,19 @@ func (s *Claims) findUnsettled(ctx context.Context, p dibs.Position) (*dibs.Clai
 	if !ok {
 		return nil, dibs.NoSuchClaim
 	}
-	c, err := s.registry.ByNumberOrRead(ctx, p.Campaign)
+	c, err := s.registry.GetByNumber(ctx, p.Campaign)
 	if err != nil {
 		return nil, err
 	}
-	claim := s.of(c, &g)
+	claim := s.claimOf(c, &g)
 	// Without its reference the claim is there all the same.
 	_ = s.addReferences(ctx, claim)
 	return claim, nil
 }
 
-// unsettledWait is how many unsettled claims of a user a list shows by itself;
+// maxUnsettledListed is how many unsettled claims of a user a list shows by itself;
 // beyond them it waits for the settling.
-const unsettledWait = dibs.DefaultPage / 2
+const maxUnsettledListed = dibs.DefaultPage / 2
 
 // OfUser lists a user's claims, newest first. A claim just granted is
 // there, settled or not.
@@ -72,7 +72,7 @@ func (s *Claims) OfUser(ctx context.Context, user string, page dibs.Page) (dibs.
 		}
 	}
 	page.Limit = cmp.Or(page.Limit, dibs.DefaultPage)
-	if len(fresh) > min(unsettledWait, page.Limit/2) {
+	if len(fresh) > min(maxUnsettledListed, page.Limit/2) {
 		if err := s.SettleGrants(ctx, fresh); err != nil {
 			return dibs.List[dibs.Claim]{}, err
 		}
@@ -95,11 +95,11 @@ func (s *Claims) withUnsettled(ctx context.Context, list dibs.List[dibs.Claim], 
 		if slices.ContainsFunc(list.Items, func(c dibs.Claim) bool { return c.Position == g.Position }) {
 			continue
 		}
-		c, err := s.registry.ByNumberOrRead(ctx, g.Campaign)
+		c, err := s.registry.GetByNumber(ctx, g.Campaign)
 		if err != nil {
 			return list, err
 		}
-		first = append(first, *s.of(c, g))
+		first = append(first, *s.claimOf(c, g))
 	}
 	some := make([]*dibs.Claim, len(first))
 	for i := range first {
@@ -202,30 +202,30 @@ func (s *Claims) Luck(ctx context.Context, campaignID string, most int) (Luck, e
 	return l, dibs.AsUnavailable(err, dibs.EffectNone)
 }
 
-// list reads a page and dresses its claims.
+// list reads a page and fills its claims.
 func (s *Claims) list(ctx context.Context, f dibs.ClaimFilter, page dibs.Page) (dibs.List[dibs.Claim], error) {
 	list, err := s.cfg.Ledger.ClaimList(ctx, f, page)
 	if err != nil {
 		return list, dibs.AsUnavailable(err, dibs.EffectNone)
 	}
-	return list, s.DressAll(ctx, list.Items)
+	return list, s.FillAll(ctx, list.Items)
 }
 
-// Dress fills the fields of a settled claim that its row does not have.
-func (s *Claims) Dress(c *dibs.Campaign, claim *dibs.Claim) *dibs.Claim {
+// Fill fills the fields of a settled claim that its row does not have.
+func (s *Claims) Fill(c *dibs.Campaign, claim *dibs.Claim) *dibs.Claim {
 	claim.ID = s.cfg.IDs.Encode(claim.Position)
 	claim.CampaignID, claim.ProductID, claim.Kind = c.ID, c.ProductID, c.Kind
 	c.OpenShares(claim)
 	if c.Regular() {
 		claim.CampaignID = ""
 	}
-	s.dressLife(c, claim)
+	s.fillFromEvents(c, claim)
 	return claim
 }
 
-// dressLife fills in what a claim's events tell about other claims, and the
+// fillFromEvents fills in what a claim's events tell about other claims, and the
 // end of a coupon.
-func (s *Claims) dressLife(c *dibs.Campaign, claim *dibs.Claim) {
+func (s *Claims) fillFromEvents(c *dibs.Campaign, claim *dibs.Claim) {
 	claim.ValidUntil = time.Time{}
 	if c.Kind == dibs.Coupon {
 		claim.ValidUntil = c.ValidUntilFor(claim)
@@ -242,14 +242,14 @@ func (s *Claims) dressLife(c *dibs.Campaign, claim *dibs.Claim) {
 	}
 }
 
-// DressAll dresses claims of any campaigns.
-func (s *Claims) DressAll(ctx context.Context, claims []dibs.Claim) error {
+// FillAll is Fill for claims of any campaigns.
+func (s *Claims) FillAll(ctx context.Context, claims []dibs.Claim) error {
 	for i := range claims {
-		c, err := s.registry.ByNumberOrRead(ctx, claims[i].Position.Campaign)
+		c, err := s.registry.GetByNumber(ctx, claims[i].Position.Campaign)
 		if err != nil {
 			return err
 		}
-		s.Dress(c, &claims[i])
+		s.Fill(c, &claims[i])
 	}
 	return nil
 }

@@ -74,7 +74,7 @@ func (s *Claims) notLive(ctx context.Context, req *dibs.ClaimRequest) (dibs.Resu
 		}
 		if err == nil {
 			s.replayed.Add(1)
-			return dibs.Result{Outcome: dibs.Granted, Replayed: true, Claim: s.Dress(c, claim), Campaign: c}, nil
+			return dibs.Result{Outcome: dibs.Granted, Replayed: true, Claim: s.Fill(c, claim), Campaign: c}, nil
 		}
 		if !errors.Is(err, dibs.ErrNotFound) {
 			return dibs.Result{}, s.failedElsewhere(req.Unlooked(dibs.AsUnavailable(err, dibs.EffectUnknown)))
@@ -109,7 +109,7 @@ func (s *Claims) failedElsewhere(err error) error {
 // replayAside answers the repeat of a claim that is in quarantine. The ledger has its
 // reference; where that cannot be read now, the repeat is a yes without it.
 func (s *Claims) replayAside(ctx context.Context, c *dibs.Campaign, req *dibs.ClaimRequest, g *dibs.Grant) dibs.Result {
-	claim := s.of(c, g)
+	claim := s.claimOf(c, g)
 	known := s.addReferences(ctx, claim) == nil
 	if g.Quantity != req.Quantity || known && req.Reference != "" && claim.Reference != req.Reference {
 		return s.elsewhere(c, dibs.KeyReused)

@@ -83,7 +83,7 @@ func (s *Events) After(ctx context.Context, after int64, max int) (events []Even
 	return events, last, nil
 }
 
-// Tail is Events for whoever looks on: after -1 it returns no events and
+// Tail is After for a caller that only looks on: after -1 it returns no events and
 // the feed's last row.
 func (s *Events) Tail(ctx context.Context, after int64, max int) (events []Event, last int64, err error) {
 	if after >= 0 {
@@ -109,12 +109,12 @@ func (s *Events) eventOf(ctx context.Context, n *News, campaigns map[uint32]*dib
 	c := campaigns[number]
 	if c == nil {
 		var err error
-		if c, err = s.registry.ByNumberOrRead(ctx, number); err != nil {
+		if c, err = s.registry.GetByNumber(ctx, number); err != nil {
 			return Event{}, err
 		}
 		campaigns[number] = c
 	}
-	claim := s.claims.Dress(c, n.Claim)
+	claim := s.claims.Fill(c, n.Claim)
 	data, eventType := ClaimEventData{Claim: api.ClaimViewOf(claim), N: n.N}, EventTypePrefix+"claim.granted"
 	if n.N > 0 {
 		steps := api.AdminClaimViewOf(claim).Events

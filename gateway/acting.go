@@ -299,7 +299,7 @@ func (c *conn) subscribe(m *topicMessage) *fault {
 		c.refuse(m.ID, m.CampaignID, err)
 		return nil
 	}
-	if !dibs.ValidID(m.CampaignID) {
+	if !dibs.IsID(m.CampaignID) {
 		return refuse(errNoCampaign)
 	}
 	c.mu.Lock()

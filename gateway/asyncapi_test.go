@@ -34,7 +34,7 @@ var (
 		typeAuth: authMessage{}, typeClaim: claimMessage{}, typeSubscribe: topicMessage{}, typeUnsubscribe: topicMessage{}, typePing: pingMessage{},
 	}
 	serverMessages = map[string]any{
-		typeWelcome: welcome{}, typeResult: result{}, typeCampaign: situated{}, typeSubscribed: short{}, typeUnsubscribed: short{},
+		typeWelcome: welcome{}, typeResult: result{}, typeCampaign: campaignMessage{}, typeSubscribed: short{}, typeUnsubscribed: short{},
 		typePosition: placed{}, typeAnnouncement: announced{}, typePong: short{}, typeError: failure{}, typeGoAway: short{},
 	}
 )

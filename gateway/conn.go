@@ -42,7 +42,7 @@ type conn struct {
 	seen  atomic.Int64
 	asked atomic.Bool
 
-	// fullAt and strikes are the reader's; see allowed.
+	// fullAt and strikes are the reader's; see overRate.
 	fullAt  int64
 	strikes int
 

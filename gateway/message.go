@@ -214,8 +214,8 @@ type failure struct {
 	refusal
 }
 
-// situated tells where a campaign stands, and what has changed.
-type situated struct {
+// campaignMessage tells where a campaign stands, and what has changed.
+type campaignMessage struct {
 	Type string `json:"type"`
 	api.SnapshotView
 }

@@ -72,7 +72,7 @@ func (h *Hub) Events(w http.ResponseWriter, r *http.Request, campaign, last stri
 		// It is somebody else's id, or none: the stream begins with what is.
 		after = dibs.Mark{Version: -1}
 	}
-	if !dibs.ValidID(campaign) {
+	if !dibs.IsID(campaign) {
 		return errNoCampaign
 	}
 	if err := h.enter(v.Address); err != nil {

@@ -165,7 +165,7 @@ func readTicketValue(value string) (is tokens.Token, ok bool) {
 	if len(words) == 2 {
 		words = append(words, "0", "")
 	}
-	if len(words) != 4 || !dibs.ValidID(words[1]) {
+	if len(words) != 4 || !dibs.IsID(words[1]) {
 		return is, false
 	}
 	is.User, is.ID = words[1], words[3]

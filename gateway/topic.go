@@ -210,7 +210,7 @@ func (t *topic) publish(now dibs.Snapshot) {
 	if before := t.latest.Load(); before != nil {
 		seq = before.seq + 1
 	}
-	raw := t.hub.encode(situated{typeCampaign, api.SnapshotViewOf(&now, event)})
+	raw := t.hub.encode(campaignMessage{typeCampaign, api.SnapshotViewOf(&now, event)})
 	t.latest.Store(&news{seq: seq, mark: now.Mark, raw: raw, sse: frame(now.Mark.String(), event, raw)})
 	t.mu.RLock()
 	defer t.mu.RUnlock()

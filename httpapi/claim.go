@@ -47,9 +47,9 @@ type Limits interface {
 // Overload knows when more claims are under way than are answered in time, as
 // overload.Guard does. All claims call it concurrently.
 type Overload interface {
-	// Full reports whether a claim would be refused; Refused counts one that was.
+	// Full reports whether a claim would be refused; CountRefused counts one that was.
 	Full() bool
-	Refused()
+	CountRefused()
 	// View is how much there is to do.
 	View() api.OverloadView
 }
@@ -128,13 +128,12 @@ func (h *claimHandler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 // decide takes a claim from its arrival to the decision. A refusal is a result;
 // an error means that the claim was not decided.
 //
-// An error before the last line means that this attempt did nothing; with a key, an
-// earlier one may have been granted. An error of the claimer says by its effect what may
-// have happened.
+// An error before the last line means that this request did nothing; an earlier one with
+// the same key may still have been granted. An error of the claimer has its own Effect.
 func (h *claimHandler) decide(w http.ResponseWriter, r *http.Request, s *scratch) (dibs.Result, error) {
 	if h.overload != nil && h.overload.Full() {
 		// A claim that cannot be answered in time is refused before it costs anything.
-		h.overload.Refused()
+		h.overload.CountRefused()
 		// With a key it may be a repeat of a claim that was granted, so the effect is
 		// unknown.
 		return dibs.Result{}, dibs.Shed(len(r.Header[web.HeaderKey]) > 0)

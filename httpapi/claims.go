@@ -87,7 +87,7 @@ func (h *claimHandlers) ofCampaign(ctx context.Context, c *call, in *claimsInput
 		f.Status = &status
 	}
 	name := "claims.csv"
-	if dibs.ValidID(in.ID) {
+	if dibs.IsID(in.ID) {
 		name = in.ID + ".csv"
 	}
 	return listOrCSV(ctx, h.routes, c, in.Format, in.page(), claimsCSV(name), func(page dibs.Page) (dibs.List[dibs.Claim], error) {

@@ -77,7 +77,7 @@ func (a *routes) knownActions(s *access.Scopes) error {
 		return nil
 	}
 	for _, id := range s.Actions {
-		if dibs.ValidID(id) && !a.ids[id] {
+		if dibs.IsID(id) && !a.ids[id] {
 			return dibs.Invalid(dibs.Fault{Field: "/scopes/actions", Problem: dibs.Textf("%q is no operation of /openapi.json", "/openapi.json 中没有操作 %q", id)})
 		}
 	}

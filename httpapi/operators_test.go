@@ -65,7 +65,7 @@ type busy struct{ memoryFull bool }
 
 func (busy) Full() bool { return false }
 
-func (busy) Refused() {}
+func (busy) CountRefused() {}
 
 func (b busy) View() api.OverloadView {
 	return api.OverloadView{Overloaded: true, Why: "claims are refused", MemoryFull: b.memoryFull, InFlight: 7}

@@ -109,7 +109,7 @@ func (h *stockHandlers) importCodes(ctx context.Context, c *call, file io.ReadSe
 
 func (h *stockHandlers) unclaimed(ctx context.Context, c *call, in *codesInput) (v api.ListView[campaigns.CodeView], err error) {
 	file := csvFile[campaigns.CodeView]{name: "codes.csv", columns: []string{"code"}, row: func(code *campaigns.CodeView) []string { return []string{campaigns.Cell(code.Code)} }}
-	if dibs.ValidID(in.ID) {
+	if dibs.IsID(in.ID) {
 		file.name = in.ID + "-codes.csv"
 	}
 	return listOrCSV(ctx, h.routes, c, in.Format, in.page(), file, func(page dibs.Page) (dibs.List[campaigns.CodeView], error) {

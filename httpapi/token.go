@@ -40,7 +40,7 @@ type describer interface {
 
 // IssueToken makes an HS256 token for a user, valid from now for ttl.
 func IssueToken(secret []byte, user string, ttl time.Duration) (string, error) {
-	if !dibs.ValidID(user) {
+	if !dibs.IsID(user) {
 		return "", fmt.Errorf("issue a token for %q: a user id is 1-64 characters of A-Z a-z 0-9 . _ -", user)
 	}
 	if len(secret) == 0 {
@@ -131,7 +131,7 @@ func (t *userTokens) verify(token string) (tokens.Token, bool) {
 
 func (t *userTokens) read(token string) (tokens.Token, bool) {
 	if name, ok := strings.CutPrefix(token, devPrefix); ok {
-		return tokens.Token{User: name}, t.allowDev && dibs.ValidID(name)
+		return tokens.Token{User: name}, t.allowDev && dibs.IsID(name)
 	}
 	if t.describe == nil {
 		return tokens.Token{}, false

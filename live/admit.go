@@ -61,7 +61,7 @@ func (s *Loader) Recall(ctx context.Context, c *dibs.Campaign) error {
 func (s *Loader) admitAs(ctx context.Context, c *dibs.Campaign, l *Campaign) error {
 	a := s.admission(c.ID)
 	defer a.mu.Unlock()
-	if held := s.registry.Live(c.ID); held != nil && !held.lacks(c) {
+	if held := s.registry.Live(c.ID); held != nil && !held.lacksShards(c) {
 		s.admissions.Delete(c.ID)
 		return nil
 	}
@@ -93,7 +93,7 @@ func (s *Loader) admission(id string) *admission {
 	}
 }
 
-// AdmitFor is admit for a caller that may go away: the load, which others wait
+// AdmitFor is Admit for a caller that may go away: the load, which others wait
 // for and which has cost an epoch, goes on without it.
 func (s *Loader) AdmitFor(ctx context.Context, c *dibs.Campaign) error {
 	ctx, cancel := context.WithTimeout(ctx, s.ledgerTimeout)
@@ -108,11 +108,12 @@ func (s *Loader) AdmitFor(ctx context.Context, c *dibs.Campaign) error {
 	}
 }
 
-// LiveOf returns a campaign as it is live on this node; nil when the engine
-// has no business with it.
-func (s *Loader) LiveOf(ctx context.Context, c *dibs.Campaign) (*Campaign, error) {
+// EnsureLive returns a campaign as it is live on this node; nil when the engine
+// has no business with it. On a shared engine it loads one first that is not, and
+// waits for that, for the time of one call of the ledger at most.
+func (s *Loader) EnsureLive(ctx context.Context, c *dibs.Campaign) (*Campaign, error) {
 	l := s.registry.Live(c.ID)
-	if (l == nil || l.lacks(c)) && s.engine.Shared() && s.registry.Sells(c) {
+	if (l == nil || l.lacksShards(c)) && s.engine.Shared() && s.registry.Sells(c) {
 		if err := s.AdmitFor(ctx, c); err != nil {
 			return nil, err
 		}
@@ -132,13 +133,13 @@ func (s *Loader) admitAll(ctx context.Context, campaigns []*dibs.Campaign) {
 	var all sync.WaitGroup
 	free := make(chan struct{}, atOnce)
 	for _, c := range campaigns {
-		if l := s.registry.Live(c.ID); l != nil && !l.lacks(c) || !s.registry.Sells(c) || ctx.Err() != nil {
+		if l := s.registry.Live(c.ID); l != nil && !l.lacksShards(c) || !s.registry.Sells(c) || ctx.Err() != nil {
 			continue
 		}
 		free <- struct{}{}
 		all.Go(func() {
 			defer func() { <-free }()
-			// admit logs its errors, and shows them as the service's health.
+			// Admit logs its errors, and shows them as the service's health.
 			_ = s.Admit(ctx, c)
 		})
 	}

@@ -46,8 +46,8 @@ func (l *Campaign) Def() *dibs.Campaign { return l.campaign.Load() }
 // IsFull reports whether so much waits to be settled that no new claim is taken.
 func (l *Campaign) IsFull() bool { return l.full.Load() }
 
-// Refuse counts a claim that was refused.
-func (l *Campaign) Refuse(r dibs.Reason) { l.refused[r].Add(1) }
+// CountRefusal counts a claim that was refused.
+func (l *Campaign) CountRefusal(r dibs.Reason) { l.refused[r].Add(1) }
 
 // Shard is the one of a number.
 func (l *Campaign) Shard(n uint8) *Shard { return l.Shards[n] }
@@ -57,9 +57,9 @@ func (l *Campaign) Shard(n uint8) *Shard { return l.Shards[n] }
 // hold any more.
 func (l *Campaign) Changes() uint64 { return l.changes.Load() }
 
-// Dry notes whether claims wait on this node for units of other shards: what brings them
+// SetDry notes whether claims wait on this node for units of other shards: what brings them
 // comes before what was granted long ago.
-func (l *Campaign) Dry(wait bool) { l.dry.Store(wait) }
+func (l *Campaign) SetDry(wait bool) { l.dry.Store(wait) }
 
 // underWay is the units that are on their way between the shards, as each was seen
 // last. The shards were seen one after the other: it is what the pace goes by, not
@@ -87,7 +87,7 @@ func NewCampaign(c *dibs.Campaign) *Campaign {
 // shards it leaves alone: the Loader takes those up, and until then the engine decides
 // nothing by the definition before.
 func (l *Campaign) Renew(c *dibs.Campaign) {
-	if l.lacks(c) {
+	if l.lacksShards(c) {
 		if c.State != dibs.Published {
 			l.lacked.Store(max(l.lacked.Load(), c.Version))
 		}
@@ -98,8 +98,10 @@ func (l *Campaign) Renew(c *dibs.Campaign) {
 	}
 }
 
-// lacks reports whether the campaign has shards by a definition that are not held here.
-func (l *Campaign) lacks(c *dibs.Campaign) bool { return len(l.Shards) > 0 && len(l.Shards) < c.Shards }
+// lacksShards reports whether the campaign has shards by a definition that are not held here.
+func (l *Campaign) lacksShards(c *dibs.Campaign) bool {
+	return len(l.Shards) > 0 && len(l.Shards) < c.Shards
+}
 
 // Version is that of the latest definition that the shards held here should obey. One that
 // is sold by more shards they obey once those are held, too: until then this node would be

@@ -117,5 +117,5 @@ func (s *Poller) readChanged(ctx context.Context) ([]*dibs.Campaign, error) {
 // missing reports whether this node should sell a campaign and does not.
 func (s *Poller) missing(c *dibs.Campaign) bool {
 	l := s.registry.Live(c.ID)
-	return (l == nil || l.lacks(c)) && s.registry.Sells(c)
+	return (l == nil || l.lacksShards(c)) && s.registry.Sells(c)
 }

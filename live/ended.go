@@ -8,9 +8,9 @@ import (
 	"github.com/dibs-dev/dibs"
 )
 
-// adoptTails settles journal entries of campaigns that are over: nothing
+// settleEnded settles journal entries of campaigns that are over: nothing
 // loads them any more, but their last grants may not be in the ledger yet.
-func (s *Loader) adoptTails(ctx context.Context) error {
+func (s *Loader) settleEnded(ctx context.Context) error {
 	shards, err := s.engine.JournalShards(ctx)
 	var stuck *error
 	if DeploymentFailed(err) && ctx.Err() == nil {
@@ -36,7 +36,7 @@ func (s *Loader) adoptTails(ctx context.Context) error {
 			// It could not be loaded; its tail waits until it can.
 			continue
 		}
-		if err := s.AdoptTails(ctx, c, ids, false); err != nil {
+		if err := s.SettleTails(ctx, c, ids, false); err != nil {
 			if ctx.Err() != nil {
 				return fmt.Errorf("dibs: settling the rest of campaign %s: %w", c.ID, err)
 			}
@@ -62,9 +62,9 @@ func byCampaign(shards []dibs.ShardID) (groups [][]dibs.ShardID) {
 	return groups
 }
 
-// adopt settles what a shard's journal has and the ledger lacks, of a campaign that is over.
+// settleShardTail settles what a shard's journal has and the ledger lacks, of a campaign that is over.
 // This node may have opened it before. ErrNotLeft as settleTail.
-func (s *Loader) adopt(ctx context.Context, t *Shard, strange bool) (err error) {
+func (s *Loader) settleShardTail(ctx context.Context, t *Shard, unknownTransfers bool) (err error) {
 	defer func() {
 		c := t.l.Def()
 		if errors.Is(err, dibs.ErrGap) {
@@ -83,7 +83,7 @@ func (s *Loader) adopt(ctx context.Context, t *Shard, strange bool) (err error) 
 	}
 	if !totals.Position.Before(end) {
 		t.progress.enter(totals.Epoch, totals.Position)
-		s.lacks.Delete(t.ID)
+		s.waitsForUnits.Delete(t.ID)
 		return nil
 	}
 	if err := s.fitsUntil(ctx, t.ID, totals.Position, end); err != nil {
@@ -100,8 +100,8 @@ func (s *Loader) adopt(ctx context.Context, t *Shard, strange bool) (err error) 
 		}
 	}
 	t.progress.enter(totals.Epoch, totals.Position)
-	if err = s.settler.settleTail(ctx, t, strange); err == nil {
-		s.lacks.Delete(t.ID)
+	if err = s.settler.settleTail(ctx, t, unknownTransfers); err == nil {
+		s.waitsForUnits.Delete(t.ID)
 	}
 	return err
 }

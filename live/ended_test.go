@@ -54,7 +54,7 @@ func TestAnEmptiedServerIsNoOlderLedger(t *testing.T) {
 		e := &emptied{placed{counting{shared: true}}, of.ends}
 		l := &named{totalled{totals: ShardTotals{Epoch: 2, Position: at(1)}}, c}
 		n := newNode(t, Config{Engine: e, Ledger: l})
-		err := n.Loader.AdoptTails(t.Context(), c, []dibs.ShardID{{Campaign: 1}}, false)
+		err := n.Loader.SettleTails(t.Context(), c, []dibs.ShardID{{Campaign: 1}}, false)
 		if _, halted := n.Loader.halts.Load("phone"); err == nil || halted != of.halts || errors.Is(err, dibs.ErrGap) != of.halts {
 			t.Errorf("a journal that %s: halted %v, %v; want halted %v", what, halted, err, of.halts)
 		}

@@ -12,11 +12,11 @@ import (
 var fleetShard = dibs.ShardID{}
 
 const (
-	// Shards that stand still are looked at so many times a second, all together,
-	// by the node with the fleet's lease and by each of the others, but each shard no more often
-	// than every pollIdle, and no more rarely than after the time that follows.
-	// The node with the lease finds what a node granted that died before it settled;
-	// to the others such a look only tells what they show.
+	// The more shards stand still, the longer a node waits between two looks at each: the
+	// node with the fleet's lease makes leaseLooks a second in all, every other node
+	// otherLooks. But each shard is looked at once per pollIdle at most, and once per
+	// leaseMost or otherMost at least. The node with the lease finds what a node granted
+	// that died before it settled; to the others such a look only tells what they show.
 	leaseLooks, leaseMost = 200, 5 * time.Second
 	otherLooks, otherMost = 40, 30 * time.Second
 )

@@ -49,7 +49,7 @@ func (s *Settler) setAside(ctx context.Context, b Batch, t *Shard, cause error) 
 		return err
 	}
 	if before[t.ID] >= maxQuarantined {
-		t.progress.failed(errTooMany)
+		t.progress.noteAttempt(errTooMany)
 		return fmt.Errorf("shard %s: %w: %w", t.ID, errTooMany, cause)
 	}
 	if err := s.ledger.Quarantine(ctx, b, cause.Error()); err != nil {

@@ -36,10 +36,6 @@ type CampaignVersion struct {
 	Version int64
 }
 
-// MaxCampaignsListed bounds the campaigns that one search for orders goes
-// through.
-const MaxCampaignsListed = 1000
-
 // Opener says on which server a shard's next epoch begins, and what that server
 // knows of the epochs before.
 type Opener struct {
@@ -66,8 +62,8 @@ type Batch struct {
 	// its last entry.
 	From, To dibs.Cursor
 	Entries  []dibs.Entry
-	// Strange says that units may have arrived by transfers that the ledger does not know.
-	Strange bool
+	// UnknownTransfers says that units may have arrived by transfers that the ledger does not know.
+	UnknownTransfers bool
 }
 
 // ErrNotLeft refuses a batch with units that have arrived from another shard, and have not

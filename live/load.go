@@ -26,8 +26,8 @@ type Loader struct {
 	// was found: also those that are over, which nothing loads.
 	halts     sync.Map // string -> error
 	undivided undivided
-	// lacks is since when the ledger lacks what left other shards for one.
-	lacks sync.Map // dibs.ShardID -> time.Time
+	// waitsForUnits is since when the ledger waitsForUnits what left other shards for one.
+	waitsForUnits sync.Map // dibs.ShardID -> time.Time
 	// stuckTail is why grants of a campaign that is over could not be settled at
 	// start; nil when all were.
 	stuckTail atomic.Pointer[error]
@@ -52,7 +52,7 @@ func (s *Loader) open(ctx context.Context, t *Shard) (err error) {
 	defer func() {
 		if err == nil {
 			// Another node may have opened it.
-			s.lacks.Delete(t.ID)
+			s.waitsForUnits.Delete(t.ID)
 		}
 		err = s.haltFor(ctx, t, err)
 	}()
@@ -241,7 +241,7 @@ func (s *Loader) Load(ctx context.Context, t *Shard) error {
 		err = s.loadOnce(ctx, t)
 	}
 	if err == nil {
-		s.lacks.Delete(t.ID)
+		s.waitsForUnits.Delete(t.ID)
 	}
 	if !errors.Is(err, dibs.ErrCorrupt) {
 		return err
@@ -284,7 +284,7 @@ func (s *Loader) loadOnce(ctx context.Context, t *Shard) error {
 		t.l.Renew(c)
 		if s.engine.Shared() {
 			// A load that was broken off may have fenced everybody off before its end.
-			return s.adoptAll(ctx, []*Shard{t}, false)
+			return s.settleShards(ctx, []*Shard{t}, false)
 		}
 		return dibs.Unavail(dibs.EffectNone, dibs.ErrNotOpen)
 	}
@@ -428,18 +428,12 @@ func (s *Loader) reopen(t *Shard) {
 		if err != nil && s.life.Err() == nil {
 			if permanent(err) {
 				// Else nothing keeps what was granted from being settled.
-				t.progress.failed(err)
+				t.progress.noteAttempt(err)
 			}
 			s.log.Error("a shard could not be loaded", "campaign", c.ID, "shard", t.ID.String(), "err", err, "again_in", again)
 		}
 	}()
 }
-
-// Every shard has an epoch in the ledger: the fence. A node notes it when it opens
-// the shard, and whatever it writes by what it read since carries it. A node that loads
-// the shard raises the epoch, so that nothing of a history that was given up reaches
-// the ledger. Which server may take a shard over is decided by what its journal has,
-// and by which servers are alive; see Settlement.LoadShard.
 
 // opener says where a shard's next epoch would begin, and where its journal ends.
 func (s *Loader) opener(ctx context.Context, id dibs.ShardID) (end dibs.Cursor, by Opener, err error) {

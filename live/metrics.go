@@ -139,7 +139,7 @@ func (s *Registry) Refused(id string) map[string]int64 {
 // Remaining is what a campaign can still grant. While the engine cannot tell,
 // it is what the ledger has, which follows behind: a page is shown all the same.
 func (n *Node) Remaining(ctx context.Context, c *dibs.Campaign) (int64, error) {
-	if l, err := n.Loader.LiveOf(ctx, c); err == nil && l != nil {
+	if l, err := n.Loader.EnsureLive(ctx, c); err == nil && l != nil {
 		if n, err := n.liveRemaining(ctx, l); err == nil {
 			return n, nil
 		}
@@ -275,7 +275,7 @@ func (n *Node) Stats(ctx context.Context, c *dibs.Campaign) (api.StatsView, erro
 	if sum.Epoch > 0 {
 		v.Stock, v.Remaining = sum.Stock, sum.StockLeft
 	}
-	l, err := n.Loader.LiveOf(ctx, c)
+	l, err := n.Loader.EnsureLive(ctx, c)
 	if err != nil || l == nil {
 		return v, err
 	}

@@ -96,7 +96,7 @@ func (n *Node) Start(ctx context.Context) error {
 	if err := ctx.Err(); err != nil {
 		return fmt.Errorf("dibs: loading the live campaigns: %w", err)
 	}
-	if err := n.Loader.adoptTails(ctx); err != nil {
+	if err := n.Loader.settleEnded(ctx); err != nil {
 		return err
 	}
 	wait.Kick(n.Settler.settleKick)
@@ -122,7 +122,7 @@ func (n *Node) Tidy(ctx context.Context) {
 	n.Loader.judgeAgain(ctx)
 	if n.Loader.stuckTail.Load() != nil || n.Loader.endedUnloaded.Swap(false) {
 		// The fault that kept it from being settled at the start may be over.
-		if err := n.Loader.adoptTails(ctx); err != nil && ctx.Err() == nil {
+		if err := n.Loader.settleEnded(ctx); err != nil && ctx.Err() == nil {
 			n.Loader.endedUnloaded.Store(true)
 			n.Loader.log.Warn("the rest of campaigns that are over could not be looked for", "err", err)
 		}

@@ -221,7 +221,7 @@ func (s *Poller) keepVersion(ctx context.Context, t *Shard, st *dibs.ShardStats)
 	case st.Version > c.Version:
 		// Nothing loads it, and by what the engine has it may still be sold.
 		err = s.engine.Halt(ctx, t.ID)
-	case t.l.lacks(c) && c.State == dibs.Published:
+	case t.l.lacksShards(c) && c.State == dibs.Published:
 		// The shards that are lacking are taken up first.
 	case st.Version < c.Version:
 		err = s.engine.Configure(ctx, c)
@@ -259,7 +259,7 @@ func (s *Poller) readAgain(ctx context.Context, l *Campaign) (*dibs.Campaign, er
 // holds. Nothing opens the new shards any more, and the node that trims the journal has
 // all of them leave the engine.
 func (s *Poller) renew(ctx context.Context, l *Campaign, c *dibs.Campaign) error {
-	if !l.lacks(c) || s.registry.Sells(c) {
+	if !l.lacksShards(c) || s.registry.Sells(c) {
 		l.Renew(c)
 		return nil
 	}

@@ -15,17 +15,17 @@ import (
 // time that position moves or settling halts for good, so a caller takes it under mu
 // before it looks. At most one goroutine has follower set.
 type progress struct {
-	mu       sync.Mutex
-	fence    uint16        // the shard's epoch in the ledger when this node opened it; 0 outside
-	position dibs.Cursor   // committed in the ledger
-	wanted   dibs.Cursor   // a caller waits until this is
-	moved    chan struct{} // closed and replaced when position moves
-	lastErr  error         // why the last attempt failed
-	failures int           // attempts that failed
-	oldest   int64         // nothing that waits was decided before this, in ms by the engine's clock; 0 when unknown
-	askedAt  int64         // when the journal was asked for the oldest entry, by the same clock
-	follower bool          // a goroutine asks the ledger where the position is
-	lacksAt  time.Time     // since when the ledger lacks what left another shard; zero when it does not
+	mu                sync.Mutex
+	fence             uint16        // the shard's epoch in the ledger when this node opened it; 0 outside
+	position          dibs.Cursor   // committed in the ledger
+	wanted            dibs.Cursor   // a caller waits until this is
+	moved             chan struct{} // closed and replaced when position moves
+	lastErr           error         // why the last attempt failed
+	attempts          int           // attempts that were noted, those that succeeded too
+	oldest            int64         // nothing that waits was decided before this, in ms by the engine's clock; 0 when unknown
+	askedAt           int64         // when the journal was asked for the oldest entry, by the same clock
+	follower          bool          // a goroutine asks the ledger where the position is
+	unitsMissingSince time.Time     // since when the ledger lacks what left another shard; zero when it does not
 }
 
 // at is how far the ledger is.
@@ -118,7 +118,7 @@ func (p *progress) measure(st *dibs.ShardStats, settles bool) (backlog int64) {
 }
 
 func (p *progress) moveToLocked(to dibs.Cursor) {
-	p.position, p.lastErr, p.lacksAt = to, nil, time.Time{}
+	p.position, p.lastErr, p.unitsMissingSince = to, nil, time.Time{}
 	p.wakeLocked()
 }
 
@@ -128,14 +128,14 @@ func (p *progress) wakeLocked() {
 	p.moved = make(chan struct{})
 }
 
-// failed notes why the last attempt failed; nil when it did not.
-func (p *progress) failed(err error) {
+// noteAttempt counts an attempt to settle the shard, and notes why it failed; nil when it did not.
+func (p *progress) noteAttempt(err error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.lastErr = err
-	p.failures++
-	if errors.Is(err, ErrNotLeft) && p.lacksAt.IsZero() {
-		p.lacksAt = time.Now()
+	p.attempts++
+	if errors.Is(err, ErrNotLeft) && p.unitsMissingSince.IsZero() {
+		p.unitsMissingSince = time.Now()
 	}
 	if permanent(err) {
 		p.wakeLocked()
@@ -146,11 +146,11 @@ func (p *progress) failed(err error) {
 // brings it, unless it has lost it as well.
 const leftWithin = 30 * time.Second
 
-// strange reports whether that has taken too long.
-func (p *progress) strange() bool {
+// waitedTooLong reports whether the ledger lacks it for longer.
+func (p *progress) waitedTooLong() bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return !p.lacksAt.IsZero() && time.Since(p.lacksAt) > leftWithin
+	return !p.unitsMissingSince.IsZero() && time.Since(p.unitsMissingSince) > leftWithin
 }
 
 // failure returns how many attempts were noted, and why the last one failed; nil when
@@ -158,7 +158,7 @@ func (p *progress) strange() bool {
 func (p *progress) failure() (attempts int, err error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return p.failures, p.lastErr
+	return p.attempts, p.lastErr
 }
 
 // standing is what a caller learns that waits for a place.
@@ -181,7 +181,7 @@ func (p *progress) wait(place dibs.Cursor, attempts int) standing {
 	switch {
 	case !p.position.Before(place):
 		w.reached = true
-	case permanent(p.lastErr) && p.failures > attempts:
+	case permanent(p.lastErr) && p.attempts > attempts:
 		w.halted = true
 	case p.wanted.Before(place):
 		p.wanted = place

@@ -180,12 +180,12 @@ func TestWaitingCallersAreWoken(t *testing.T) {
 	}{
 		"the position moved":       {func(s *Shard) { s.progress.moveTo(1, &dibs.Entry{Cursor: dibs.Cursor{Epoch: 1, Seq: 9}}) }, true},
 		"another fence's moved":    {func(s *Shard) { s.progress.moveTo(2, &dibs.Entry{Cursor: dibs.Cursor{Epoch: 1, Seq: 9}}) }, false},
-		"an attempt failed":        {func(s *Shard) { s.progress.failed(dibs.ErrUnavailable) }, false},
-		"settling is halted":       {func(s *Shard) { s.progress.failed(fmt.Errorf("gone: %w", dibs.ErrForked)) }, true},
-		"an entry is set aside":    {func(s *Shard) { s.progress.failed(errors.Join(dibs.ErrCorrupt, dibs.ErrPoison)) }, false},
-		"the journal is corrupt":   {func(s *Shard) { s.progress.failed(dibs.ErrCorrupt) }, true},
-		"too many are in the way":  {func(s *Shard) { s.progress.failed(errTooMany) }, true},
-		"an attempt has succeeded": {func(s *Shard) { s.progress.failed(nil) }, false},
+		"an attempt failed":        {func(s *Shard) { s.progress.noteAttempt(dibs.ErrUnavailable) }, false},
+		"settling is halted":       {func(s *Shard) { s.progress.noteAttempt(fmt.Errorf("gone: %w", dibs.ErrForked)) }, true},
+		"an entry is set aside":    {func(s *Shard) { s.progress.noteAttempt(errors.Join(dibs.ErrCorrupt, dibs.ErrPoison)) }, false},
+		"the journal is corrupt":   {func(s *Shard) { s.progress.noteAttempt(dibs.ErrCorrupt) }, true},
+		"too many are in the way":  {func(s *Shard) { s.progress.noteAttempt(errTooMany) }, true},
+		"an attempt has succeeded": {func(s *Shard) { s.progress.noteAttempt(nil) }, false},
 	} {
 		s := newShard(dibs.ShardID{Campaign: 1}, &Campaign{})
 		s.progress.enter(1, dibs.Cursor{Epoch: 1, Seq: 1})

@@ -51,7 +51,7 @@ type Ledger interface {
 	// ErrPositionMoved when a batch does not continue its shard's committed
 	// position; ErrPoison when it has an entry that no repeat will make settle;
 	// ErrForked when the ledger has a claim at an entry's place already; ErrNotLeft when
-	// units arrive that have not left, unless the batch is Strange. Nothing is written then.
+	// units arrive that have not left, unless the batch has UnknownTransfers. Nothing is written then.
 	Settle(ctx context.Context, batches []Batch) error
 	// SettleTransfer settles the donor's half of a transfer of units at once, which the
 	// engine has decided in the epoch fence: the position stays, and the journal's entry
@@ -225,12 +225,12 @@ func existing(c *dibs.Campaign, err error) (*dibs.Campaign, error) {
 // Now is Get with the changes that were made through other nodes
 // until now.
 func (s *Registry) Now(ctx context.Context, id string) (*dibs.Campaign, error) {
-	return existing(s.Fresh(ctx, id))
+	return existing(s.Reread(ctx, id))
 }
 
-// Fresh reads a campaign whose stock changed and shows it to this
+// Reread reads a campaign that has changed from the ledger, and shows it to this
 // node's readers.
-func (s *Registry) Fresh(ctx context.Context, id string) (*dibs.Campaign, error) {
+func (s *Registry) Reread(ctx context.Context, id string) (*dibs.Campaign, error) {
 	c, err := s.ledger.Campaign(ctx, id)
 	if err != nil {
 		return nil, dibs.AsUnavailable(err, dibs.EffectUnknown)
@@ -242,8 +242,9 @@ func (s *Registry) Fresh(ctx context.Context, id string) (*dibs.Campaign, error)
 	return c, nil
 }
 
-// ByNumberOrRead returns a campaign by its number.
-func (s *Registry) ByNumberOrRead(ctx context.Context, number uint32) (*dibs.Campaign, error) {
+// GetByNumber returns a campaign by its number: from this node if it is live here, else from the
+// ledger. ErrNotFound.
+func (s *Registry) GetByNumber(ctx context.Context, number uint32) (*dibs.Campaign, error) {
 	if l := s.liveByNumber(number); l != nil {
 		return l.Def(), nil
 	}
@@ -269,9 +270,9 @@ func (s *Registry) Over(c *dibs.Campaign) bool {
 	return c.State == dibs.EndedState && ended.Before(since) || c.EndsAt.Before(since)
 }
 
-// Lock makes this call the only one of this node that changes campaigns,
-// and reads one. Both together have the time of one call of the ledger: while the
-// ledger hangs, no call waits for those before it first. unlock ends it.
+// Lock takes this node's lock for changes of campaigns, and then reads the campaign.
+// Both together have the time of one call of the ledger, so that callers do not queue
+// behind each other while the ledger hangs. The caller calls unlock.
 func (s *Registry) Lock(ctx context.Context, id string) (c *dibs.Campaign, unlock func(), err error) {
 	ctx, cancel := context.WithTimeout(ctx, s.ledgerTimeout)
 	defer cancel()

@@ -85,7 +85,7 @@ func (s *Settler) once(ctx context.Context, most int) (int, error) {
 		}
 		b, err := s.readBatch(ctx, t, most-total, false)
 		if err != nil {
-			t.progress.failed(err)
+			t.progress.noteAttempt(err)
 			readErr = errors.Join(readErr, err)
 			if ctx.Err() != nil {
 				break
@@ -93,7 +93,7 @@ func (s *Settler) once(ctx context.Context, most int) (int, error) {
 			continue
 		}
 		if len(b.Entries) == 0 {
-			t.progress.failed(nil)
+			t.progress.noteAttempt(nil)
 		} else {
 			batches, shards = append(batches, b), append(shards, t)
 			total += len(b.Entries)
@@ -125,9 +125,9 @@ func (s *Settler) once(ctx context.Context, most int) (int, error) {
 	return settled, readErr
 }
 
-// inTurn lists the shards that this node settles, another one first from each second time to the next:
-// one that fills every batch must not keep the others waiting. Every other time those that a caller waits for come before
-// the rest: units on their way to another shard wait until all is settled that was granted before.
+// inTurn returns the shards that this node settles, in the order of this round. Each second round begins with
+// another shard, so that one which fills every batch does not keep the others waiting. In the rounds between, shards
+// that a caller waits for come first: units on their way to another shard wait until what was granted before is settled.
 func (s *Settler) inTurn() []*Shard {
 	var held, wanted []*Shard
 	s.turn++
@@ -139,11 +139,11 @@ func (s *Settler) inTurn() []*Shard {
 			held = append(held, t)
 		}
 	}
-	return slices.Concat(turned(wanted, s.turn/2), turned(held, s.turn/2))
+	return slices.Concat(rotated(wanted, s.turn/2), rotated(held, s.turn/2))
 }
 
-// turned is the list with another element first for each n.
-func turned(list []*Shard, n int) []*Shard {
+// rotated is the list with another element first for each n.
+func rotated(list []*Shard, n int) []*Shard {
 	if len(list) == 0 {
 		return nil
 	}
@@ -184,7 +184,7 @@ func (s *Settler) readBatch(ctx context.Context, t *Shard, limit int, tail bool)
 	}
 	return Batch{
 		Campaign: t.l.Def(), Shard: t.ID, Fence: fence, From: from,
-		To: entries[len(entries)-1].Cursor, Entries: entries, Strange: t.progress.strange(),
+		To: entries[len(entries)-1].Cursor, Entries: entries, UnknownTransfers: t.progress.waitedTooLong(),
 	}, nil
 }
 
@@ -235,7 +235,7 @@ func (s *Settler) settleFailed(ctx context.Context, batches []Batch, shards []*S
 	for i, t := range shards {
 		if len(shards) == 1 {
 			// Among several, it is not known yet whose fault it is.
-			t.progress.failed(cause)
+			t.progress.noteAttempt(cause)
 			if errors.Is(cause, dibs.ErrGap) {
 				s.loader.halt(t.l.Def(), cause)
 			}
@@ -253,10 +253,10 @@ func (s *Settler) settleFailed(ctx context.Context, batches []Batch, shards []*S
 	return cause
 }
 
-// settleTail settles what a shard's journal has now. Unless it is strange, that ends with
+// settleTail settles what a shard's journal has now. Unless units of unknown transfers are taken too, that ends with
 // ErrNotLeft where units have arrived that have not left another shard as far as the ledger
 // knows.
-func (s *Settler) settleTail(ctx context.Context, t *Shard, strange bool) error {
+func (s *Settler) settleTail(ctx context.Context, t *Shard, unknownTransfers bool) error {
 	s.alone.Lock()
 	defer s.alone.Unlock()
 	// A shard that is open may go on for as long as a rush lasts.
@@ -269,7 +269,7 @@ func (s *Settler) settleTail(ctx context.Context, t *Shard, strange bool) error 
 		if err != nil || len(b.Entries) == 0 {
 			return err
 		}
-		b.Strange = strange
+		b.UnknownTransfers = unknownTransfers
 		err = s.settleBatches(ctx, []Batch{b}, []*Shard{t})
 		if refusesEntry(err) {
 			_, err = s.isolate(ctx, b, t)

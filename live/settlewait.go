@@ -45,7 +45,7 @@ func (s *Settler) SettleTo(ctx context.Context, t *Shard, place dibs.Cursor) err
 
 // SettleAll settles what the live shards of a campaign have granted so far.
 func (s *Settler) SettleAll(ctx context.Context, c *dibs.Campaign) error {
-	l, err := s.loader.LiveOf(ctx, c)
+	l, err := s.loader.EnsureLive(ctx, c)
 	if err != nil || l == nil {
 		return err
 	}
@@ -122,7 +122,7 @@ func (s *Settler) followOthers(l *Campaign) {
 func (s *Settler) readPosition(ctx context.Context, t *Shard) {
 	same, err := s.askPosition(ctx, t)
 	if err != nil || same {
-		t.progress.failed(err)
+		t.progress.noteAttempt(err)
 	}
 }
 

@@ -59,7 +59,7 @@ func (s *Snapshots) Get(ctx context.Context, id string) (dibs.Snapshot, error) {
 		// The remainder of a campaign that is over is for reports.
 		return snapshotOf(c, 0, dibs.Cursor{}, s.now()), nil
 	}
-	l, err := s.loader.LiveOf(ctx, c)
+	l, err := s.loader.EnsureLive(ctx, c)
 	if err == nil && l != nil {
 		if st, ok := s.liveSnapshot(l); ok {
 			return st, nil
@@ -131,8 +131,8 @@ func (s *Snapshots) FollowChanges(engine dibs.Abilities) {
 
 // Watch calls tell whenever the campaign's snapshot has changed, as
 // this node comes to know of it: within standEvery of its own changes, and of
-// those of other nodes as the engine tells. Standings that follow each other
-// quickly may be left out, never the last. It returns the snapshot to begin
+// those of other nodes as the engine tells. Of snapshots that follow each other
+// quickly some may be left out, never the last. It returns the snapshot to begin
 // with. tell is called from one goroutine and must return at once; stop ends it,
 // and none begins after it has returned. ErrNotFound, for drafts too.
 func (s *Snapshots) Watch(ctx context.Context, id string, tell func(dibs.Snapshot)) (now dibs.Snapshot, stop func(), err error) {

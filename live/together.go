@@ -16,10 +16,10 @@ import (
 // after it has left. Where a journal has lost that too it never comes, and nothing is
 // waited for without end.
 
-// lacking reports whether the ledger may still get what it lacks of a shard: less than
+// mayGetUnits reports whether the ledger may still get what it lacks of a shard: less than
 // leftWithin has passed since the first call, other than by calls that were followed by success.
-func (s *Loader) lacking(id dibs.ShardID) bool {
-	since, _ := s.lacks.LoadOrStore(id, time.Now())
+func (s *Loader) mayGetUnits(id dibs.ShardID) bool {
+	since, _ := s.waitsForUnits.LoadOrStore(id, time.Now())
 	return time.Since(since.(time.Time)) < leftWithin
 }
 
@@ -29,7 +29,7 @@ func (s *Loader) lacking(id dibs.ShardID) bool {
 func (s *Loader) settleTogether(ctx context.Context, t *Shard) error {
 	for until := time.Now().Add(OpenPatience); ; {
 		err := s.settleAll(ctx, t, until)
-		if ctx.Err() != nil || err == nil || !s.lacking(t.ID) {
+		if ctx.Err() != nil || err == nil || !s.mayGetUnits(t.ID) {
 			return ctx.Err()
 		}
 		if time.Now().After(until) || !wait.Sleep(ctx, JoinEvery) {
@@ -78,28 +78,28 @@ func (s *Loader) settleAll(ctx context.Context, t *Shard, until time.Time) error
 	return nil
 }
 
-// AdoptTails settles what the journals of some shards have and the ledger lacks, of a
+// SettleTails settles what the journals of some shards have and the ledger lacks, of a
 // campaign that is over: nothing loads it any more. givenUp says that the ledger will not
 // get what it lacks of other shards, as after a repair: else it is waited for, and the error
 // is ErrNotLeft meanwhile.
-func (s *Loader) AdoptTails(ctx context.Context, c *dibs.Campaign, ids []dibs.ShardID, givenUp bool) error {
+func (s *Loader) SettleTails(ctx context.Context, c *dibs.Campaign, ids []dibs.ShardID, givenUp bool) error {
 	l := NewCampaign(c)
 	var shards []*Shard
 	for _, id := range ids {
 		shards = append(shards, newShard(id, l))
 	}
-	return s.adoptAll(ctx, shards, givenUp)
+	return s.settleShards(ctx, shards, givenUp)
 }
 
-// adoptAll is AdoptTails for shards that this node may have opened before.
-func (s *Loader) adoptAll(ctx context.Context, shards []*Shard, givenUp bool) error {
+// settleShards is AdoptTails for shards that this node may have opened before.
+func (s *Loader) settleShards(ctx context.Context, shards []*Shard, givenUp bool) error {
 	var failed error
 	for moved := true; moved && ctx.Err() == nil; {
 		moved = false
 		var waiting []*Shard
 		for _, t := range shards {
 			before := t.At()
-			err := s.adopt(ctx, t, false)
+			err := s.settleShardTail(ctx, t, false)
 			if errors.Is(err, ErrNotLeft) {
 				waiting = append(waiting, t)
 			} else {
@@ -110,8 +110,8 @@ func (s *Loader) adoptAll(ctx context.Context, shards []*Shard, givenUp bool) er
 		shards = waiting
 	}
 	for _, t := range shards {
-		if givenUp || !s.lacking(t.ID) {
-			failed = errors.Join(failed, s.adopt(ctx, t, true))
+		if givenUp || !s.mayGetUnits(t.ID) {
+			failed = errors.Join(failed, s.settleShardTail(ctx, t, true))
 		} else {
 			failed = errors.Join(failed, fmt.Errorf("shard %s: %w", t.ID, ErrNotLeft))
 		}
@@ -119,15 +119,15 @@ func (s *Loader) adoptAll(ctx context.Context, shards []*Shard, givenUp bool) er
 	return errors.Join(failed, ctx.Err())
 }
 
-// adoptOne is AdoptTails for one shard, and for the others what it may need of them.
-func (s *Loader) adoptOne(ctx context.Context, c *dibs.Campaign, id dibs.ShardID) error {
+// settleTailOf is AdoptTails for one shard, and for the others what it may need of them.
+func (s *Loader) settleTailOf(ctx context.Context, c *dibs.Campaign, id dibs.ShardID) error {
 	var all []dibs.ShardID
 	for i := range c.Shards {
 		all = append(all, dibs.ShardID{Campaign: c.Number, Shard: uint8(i)})
 	}
-	if s.AdoptTails(ctx, c, all, false) == nil {
+	if s.SettleTails(ctx, c, all, false) == nil {
 		return nil
 	}
 	// The trouble of another shard is not this one's.
-	return s.AdoptTails(ctx, c, []dibs.ShardID{id}, false)
+	return s.SettleTails(ctx, c, []dibs.ShardID{id}, false)
 }

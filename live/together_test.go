@@ -58,7 +58,7 @@ func (l *departures) Settle(_ context.Context, batches []Batch) error {
 		}
 		for _, e := range b.Entries {
 			move, _ := dibs.TransferOf(e.Ref)
-			if e.Quantity > 0 && !b.Strange && !slices.Contains(l.settled, move.Leaves()) && !slices.Contains(add, move.Leaves()) {
+			if e.Quantity > 0 && !b.UnknownTransfers && !slices.Contains(l.settled, move.Leaves()) && !slices.Contains(add, move.Leaves()) {
 				return fmt.Errorf("%w: %q", ErrNotLeft, e.Ref)
 			}
 			add = append(add, e.Ref)
@@ -177,7 +177,7 @@ func TestShardsOfWhatIsOverAreSettledInOrder(t *testing.T) {
 	for _, s := range slices.Backward(l.Shards) {
 		ids = append(ids, s.ID)
 	}
-	if err := n.Loader.AdoptTails(t.Context(), l.Def(), ids, false); err != nil || len(ledger.settled) != 6 {
+	if err := n.Loader.SettleTails(t.Context(), l.Def(), ids, false); err != nil || len(ledger.settled) != 6 {
 		t.Errorf("settled are %q: %v", ledger.settled, err)
 	}
 	if err := ledger.inOrder(); err != nil {
@@ -186,14 +186,14 @@ func TestShardsOfWhatIsOverAreSettledInOrder(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		n, l, ledger, _ := scattered(t)
 		first, last := l.Shards[0].ID, l.Shards[2].ID
-		if err := n.Loader.AdoptTails(t.Context(), l.Def(), []dibs.ShardID{first, last}, false); !errors.Is(err, ErrNotLeft) {
+		if err := n.Loader.SettleTails(t.Context(), l.Def(), []dibs.ShardID{first, last}, false); !errors.Is(err, ErrNotLeft) {
 			t.Errorf("without the second shard: %v", err)
 		}
-		if err := n.Loader.AdoptTails(t.Context(), l.Def(), []dibs.ShardID{last}, true); err != nil || !slices.Equal(ledger.settled, []string{"move m-1 to 1 -", "move m-3 to 2"}) {
+		if err := n.Loader.SettleTails(t.Context(), l.Def(), []dibs.ShardID{last}, true); err != nil || !slices.Equal(ledger.settled, []string{"move m-1 to 1 -", "move m-3 to 2"}) {
 			t.Errorf("with what was given up settled are %q: %v", ledger.settled, err)
 		}
 		<-time.After(leftWithin)
-		if err := n.Loader.AdoptTails(t.Context(), l.Def(), []dibs.ShardID{first, last}, false); err != nil || len(ledger.settled) != 3 {
+		if err := n.Loader.SettleTails(t.Context(), l.Def(), []dibs.ShardID{first, last}, false); err != nil || len(ledger.settled) != 3 {
 			t.Errorf("settled are %q: %v", ledger.settled, err)
 		}
 	})

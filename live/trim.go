@@ -62,7 +62,7 @@ func (s *Poller) leave(ctx context.Context, id dibs.ShardID) error {
 	switch {
 	case err != nil:
 	case held:
-		err = s.loader.adoptOne(ctx, c, id)
+		err = s.loader.settleTailOf(ctx, c, id)
 	default:
 		// Another node may be settling it. Where nothing is left to settle, its lease says nothing: it may keep the
 		// campaign for ever, since it is not the node that lets campaigns leave.

@@ -185,7 +185,7 @@ func (m *Mover) startServing(p *pool) {
 	defer p.mu.Unlock()
 	if !p.serving {
 		p.serving = m.start(func() { m.serveLoop(p) })
-		p.l.Dry(p.serving)
+		p.l.SetDry(p.serving)
 	}
 }
 
@@ -196,7 +196,7 @@ func (m *Mover) serveLoop(p *pool) {
 		p.mu.Lock()
 		if over || p.waiting == 0 {
 			p.serving = false
-			p.l.Dry(false)
+			p.l.SetDry(false)
 			p.mu.Unlock()
 			return
 		}

@@ -155,7 +155,7 @@ func (m *Mover) judge(ctx context.Context, p *pool, first *view, changes uint64,
 
 // campaignOf returns a campaign as it is held here, with its shards.
 func (m *Mover) campaignOf(ctx context.Context, c *dibs.Campaign) (*live.Campaign, error) {
-	l, err := m.loader.LiveOf(ctx, c)
+	l, err := m.loader.EnsureLive(ctx, c)
 	if err == nil && l == nil {
 		err = dibs.ErrNotOpen
 	}

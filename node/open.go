@@ -365,8 +365,8 @@ func (n *Node) openGates(cfg *Config, sc *ServiceConfig) (err error) {
 	return nil
 }
 
-// gateKey is how many bytes the key has that signs tickets and admissions.
-const gateKey = 32
+// gateKeySize is how many bytes the key has that signs tickets and admissions.
+const gateKeySize = 32
 
 // Collectors are what stands before the engine and counts for itself; they are
 // for httpapi.Config, which shows the service's numbers without being told.

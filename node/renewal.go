@@ -100,7 +100,7 @@ func (r *renewals) look(ctx context.Context) {
 
 // readKeys reads the keys that gates and limits are made with.
 func (n *Node) readKeys(ctx context.Context) (err error) {
-	if n.gateKey, err = n.Ledger.Secret(ctx, "gate", gateKey); err != nil {
+	if n.gateKey, err = n.Ledger.Secret(ctx, "gate", gateKeySize); err != nil {
 		return fmt.Errorf("node: reading the key of tickets: %w", err)
 	}
 	if n.limitKey, err = n.Ledger.Secret(ctx, "limit", limit.KeySize); err != nil {

@@ -19,7 +19,7 @@ func (s *Orders) Comment(ctx context.Context, id, comment string) (*dibs.Claim, 
 	if err != nil {
 		return nil, dibs.NoSuchClaim
 	}
-	c, err := s.registry.ByNumberOrRead(ctx, p.Campaign)
+	c, err := s.registry.GetByNumber(ctx, p.Campaign)
 	if errors.Is(err, dibs.ErrNotFound) {
 		return nil, dibs.NoSuchClaim
 	}

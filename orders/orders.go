@@ -14,6 +14,10 @@ import (
 	"github.com/dibs-dev/dibs/moving"
 )
 
+// MaxCampaignsListed bounds the campaigns that one search for orders goes
+// through.
+const MaxCampaignsListed = 1000
+
 // Ledger moves claims through their life, and finds them.
 type Ledger interface {
 	// CampaignsOf returns the numbers of a product's campaigns, that of its regular

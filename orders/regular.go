@@ -102,7 +102,7 @@ func (s *Orders) order(ctx context.Context, o Order) (dibs.Result, error) {
 		return r, nil
 	}
 	if got.Outcome == dibs.Granted {
-		r.Claim, r.Campaign = s.claims.Dress(got.Campaign, got.Claim), got.Campaign
+		r.Claim, r.Campaign = s.claims.Fill(got.Campaign, got.Claim), got.Campaign
 		if !got.Replayed {
 			s.claims.CountGranted()
 		}

@@ -37,7 +37,7 @@ func (s *Orders) List(ctx context.Context, q dibs.OrderQuery, page dibs.Page) (d
 	if err != nil {
 		return list, dibs.AsUnavailable(err, dibs.EffectNone)
 	}
-	return list, s.claims.DressAll(ctx, list.Items)
+	return list, s.claims.FillAll(ctx, list.Items)
 }
 
 // campaignsFor returns the campaigns that a query names, nil for all.

@@ -101,7 +101,7 @@ func (s *Orders) step(ctx context.Context, id string, m dibs.Move) (*dibs.Claim,
 	if err != nil {
 		return nil, false, dibs.NoSuchClaim
 	}
-	if m.Campaign, err = s.registry.ByNumberOrRead(ctx, p.Campaign); errors.Is(err, dibs.ErrNotFound) {
+	if m.Campaign, err = s.registry.GetByNumber(ctx, p.Campaign); errors.Is(err, dibs.ErrNotFound) {
 		return nil, false, dibs.NoSuchClaim
 	} else if err != nil {
 		return nil, false, err
@@ -121,7 +121,7 @@ func (s *Orders) step(ctx context.Context, id string, m dibs.Move) (*dibs.Claim,
 		}
 		return nil, false, err
 	}
-	return s.claims.Dress(m.Campaign, moved[0].Claim), moved[0].Replayed, err
+	return s.claims.Fill(m.Campaign, moved[0].Claim), moved[0].Replayed, err
 }
 
 // awaitSettled returns when a claim that the engine has granted is in the
@@ -133,7 +133,7 @@ func (s *Orders) awaitSettled(ctx context.Context, c *dibs.Campaign, p dibs.Posi
 		// It may have been settled, and left the engine, meanwhile.
 		return nil
 	}
-	if _, err := s.loader.LiveOf(ctx, c); err != nil {
+	if _, err := s.loader.EnsureLive(ctx, c); err != nil {
 		return err
 	}
 	if t := s.registry.Shard(p.ShardID); t != nil {
@@ -161,13 +161,13 @@ const lateTries = 8
 // says. A repeat of the payment with the same ref comes to the same end, also after a
 // failure on the way.
 func (s *Orders) payLate(ctx context.Context, claim *dibs.Claim, facts dibs.EventFacts) (*dibs.Claim, bool, error) {
-	c, err := s.registry.ByNumberOrRead(ctx, claim.Position.Campaign)
+	c, err := s.registry.GetByNumber(ctx, claim.Position.Campaign)
 	if err != nil {
 		return nil, false, err
 	}
 	// A user who gave the claim up does not want it back.
 	if c.LatePayment != dibs.Reclaim || claim.Last(dibs.StepExpire) == nil {
-		return s.payBack(ctx, c, claim, facts)
+		return s.flagRefundDue(ctx, c, claim, facts)
 	}
 	next := claim.Position
 	for range lateTries {
@@ -176,7 +176,7 @@ func (s *Orders) payLate(ctx context.Context, claim *dibs.Claim, facts dibs.Even
 			return nil, false, err
 		}
 		if g == nil {
-			return s.payBack(ctx, c, claim, facts)
+			return s.flagRefundDue(ctx, c, claim, facts)
 		}
 		at, old := dibs.Ms(s.now()), claim.Position
 		replace, confirm := facts, facts
@@ -191,25 +191,25 @@ func (s *Orders) payLate(ctx context.Context, claim *dibs.Claim, facts dibs.Even
 		}
 		if errors.Is(err, dibs.ErrInvalidState) {
 			// An earlier attempt took this stock, and another payment paid for it.
-			return s.payBack(ctx, c, claim, facts)
+			return s.flagRefundDue(ctx, c, claim, facts)
 		}
 		if err != nil {
 			return nil, false, err
 		}
-		return s.claims.Dress(c, moved[1].Claim), moved[1].Replayed, nil
+		return s.claims.Fill(c, moved[1].Claim), moved[1].Replayed, nil
 	}
-	return s.payBack(ctx, c, claim, facts)
+	return s.flagRefundDue(ctx, c, claim, facts)
 }
 
-// payBack leaves the claim released and flags its payment.
-func (s *Orders) payBack(ctx context.Context, c *dibs.Campaign, claim *dibs.Claim, facts dibs.EventFacts) (*dibs.Claim, bool, error) {
+// flagRefundDue leaves the claim released and flags its payment.
+func (s *Orders) flagRefundDue(ctx context.Context, c *dibs.Campaign, claim *dibs.Claim, facts dibs.EventFacts) (*dibs.Claim, bool, error) {
 	moved, err := s.move(ctx, dibs.Move{
 		Campaign: c, Position: claim.Position, Step: dibs.StepRefundDue, At: dibs.Ms(s.now()), EventFacts: facts,
 	})
 	if err != nil {
 		return nil, false, err
 	}
-	return s.claims.Dress(c, moved[0].Claim), moved[0].Replayed, nil
+	return s.claims.Fill(c, moved[0].Claim), moved[0].Replayed, nil
 }
 
 // reclaim takes stock again for a late payer and waits until the ledger has

@@ -34,7 +34,7 @@ func FuzzToken(f *testing.F) {
 			if !strings.HasPrefix(token, good[:strings.LastIndexByte(good, '.')+1]) {
 				t.Fatalf("%q is a token of %+v", token, is)
 			}
-		case err == nil && (is.User != "42" || !dibs.ValidID(is.User)):
+		case err == nil && (is.User != "42" || !dibs.IsID(is.User)):
 			t.Fatalf("%q is a token of %+v", token, is)
 		}
 	})

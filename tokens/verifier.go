@@ -178,7 +178,7 @@ func (v *Verifier) VerifyToken(token string) (Token, error) {
 	if _, err := v.parser.ParseWithClaims(token, &claims, v.key); err != nil {
 		return Token{}, err
 	}
-	if !dibs.ValidID(claims.Subject) {
+	if !dibs.IsID(claims.Subject) {
 		return Token{}, ErrNoUser
 	}
 	is := Token{User: claims.Subject, ID: claims.ID, Until: claims.ExpiresAt.Add(v.leeway)}

@@ -30,7 +30,7 @@ const (
 // batch is the entries of one shard that are committed together. Every caller whose
 // answer depends on them waits on done; err is set before it closes.
 //
-// While it is the shard's cur the shard's mutex guards it. Once it is flying it takes
+// While it is the shard's cur the shard's mutex guards it. Once it is in flight it takes
 // no more entries, and the committer alone writes err and told and closes done, once.
 // buf is the journal's row; ops and records say how the batch is undone.
 type batch struct {
@@ -136,26 +136,26 @@ func (e *Engine) commitAll() {
 }
 
 // takeDirty swaps the batches of all shards that have one into flight. From then on
-// until complete or undo a shard collects entries in a new batch, behind the flying
-// one: at most two batches of a shard are not durable.
+// until complete or undo a shard collects entries in a new batch, behind the
+// one in flight: at most two batches of a shard are not durable.
 func (e *Engine) takeDirty() []*shard {
 	e.dirtyMu.Lock()
 	shards := e.dirtyShards
 	e.dirtyShards = e.dirtySpare[:0]
 	e.dirtySpare = shards
 	e.dirtyMu.Unlock()
-	rows, flying := e.rows[:0], shards[:0]
+	rows, inFlight := e.rows[:0], shards[:0]
 	for _, s := range shards {
 		s.mu.Lock()
-		s.flying, s.cur, s.dirty = s.cur, nil, false
-		b := s.flying
+		s.inFlight, s.cur, s.dirty = s.cur, nil, false
+		b := s.inFlight
 		if b == nil {
 			// An undo took the batch back after the shard was listed.
 			s.mu.Unlock()
 			continue
 		}
 		// It writes over the list that it reads, never ahead of it.
-		flying = append(flying, s)
+		inFlight = append(inFlight, s)
 		if !b.began.IsZero() {
 			e.stats.Queued.Since(b.began)
 		}
@@ -168,10 +168,10 @@ func (e *Engine) takeDirty() []*shard {
 		s.mu.Unlock()
 	}
 	e.rows = rows
-	return flying
+	return inFlight
 }
 
-// commit writes the flying batches of shards and answers their waiters.
+// commit writes the batches in flight of shards and answers their waiters.
 func (e *Engine) commit(shards []*shard) {
 	began := time.Now()
 	// The rows of all shards are one transaction, so they are stored together or not
@@ -183,7 +183,7 @@ func (e *Engine) commit(shards []*shard) {
 		e.stats.Lost.Add(1)
 		e.log.Error("journal commit failed", "err", err, "shards", len(shards))
 		e.fault.Store(&err)
-		e.settleFailure(shards, err)
+		e.resolveFailure(shards, err)
 		return
 	}
 	e.fault.Store(nil)
@@ -193,15 +193,15 @@ func (e *Engine) commit(shards []*shard) {
 	wait.Kick(e.appended)
 }
 
-// complete marks the flying batch durable and lets its waiters go. The shard
+// complete marks the batch in flight durable and lets its waiters go. The shard
 // decides again by then: a caller that was told of a batch finds it in every answer.
 func (s *shard) complete() {
 	s.mu.Lock()
 	s.frozen = nil
-	b := s.flying
+	b := s.inFlight
 	s.durable = dibs.Cursor{Epoch: s.epoch, Seq: b.first + uint32(b.entries) - 1}
 	s.durableAt = b.lastMS
-	s.flying = nil
+	s.inFlight = nil
 	if s.spare == nil {
 		s.spare = b.buf
 	}
@@ -209,10 +209,10 @@ func (s *shard) complete() {
 	b.tell(nil)
 }
 
-// settleFailure finds out what a failed commit did before any caller is answered:
+// resolveFailure finds out what a failed commit did before any caller is answered:
 // it freezes the shards, reads the last stored place back, then keeps or
 // undoes. A store that is sure that nothing was stored is believed.
-func (e *Engine) settleFailure(shards []*shard, cause error) {
+func (e *Engine) resolveFailure(shards []*shard, cause error) {
 	frozen := dibs.Unavail(dibs.EffectNone, cause)
 	for _, s := range shards {
 		s.mu.Lock()
@@ -237,8 +237,8 @@ func (e *Engine) settleFailure(shards []*shard, cause error) {
 	}
 }
 
-// findOut reads the journal back until it knows what became of the flying
-// batch. Callers do not wait for it longer than readBackPatience.
+// findOut reads the journal back until it knows what became of the
+// batch in flight. Callers do not wait for it longer than readBackPatience.
 // The shard stays frozen meanwhile, so nothing follows a batch of which nobody knows
 // whether it is stored.
 func (e *Engine) findOut(s *shard, refused error) {
@@ -270,10 +270,10 @@ func (e *Engine) findOut(s *shard, refused error) {
 // Telling twice does nothing, so a later complete or undo may tell again.
 func (s *shard) tellWaiters(unknown error) {
 	s.mu.Lock()
-	cur, flying := s.cur, s.flying
+	cur, inFlight := s.cur, s.inFlight
 	s.mu.Unlock()
 	cur.tell(unknown)
-	flying.tell(unknown)
+	inFlight.tell(unknown)
 }
 
 // readBack asks the store for the last place that it has of a shard, over a new
@@ -287,10 +287,10 @@ func (e *Engine) readBack(id dibs.ShardID) (dibs.Cursor, error) {
 	return e.store.Last(ctx, id)
 }
 
-// resolve keeps or undoes the flying batch by what the store has.
+// resolve keeps or undoes the batch in flight by what the store has.
 func (e *Engine) resolve(s *shard, last dibs.Cursor, refused error) {
 	s.mu.Lock()
-	b := s.flying
+	b := s.inFlight
 	end := dibs.Cursor{Epoch: s.epoch, Seq: b.first + uint32(b.entries) - 1}
 	s.mu.Unlock()
 	// A batch is one row: the store has all of it or nothing.
@@ -309,9 +309,9 @@ func (e *Engine) undo(s *shard, refused error, forGood bool) {
 	if !forGood {
 		s.frozen = nil
 	}
-	cur, flying := s.cur, s.flying
-	s.cur, s.flying = nil, nil
-	for _, b := range []*batch{cur, flying} {
+	cur, inFlight := s.cur, s.inFlight
+	s.cur, s.inFlight = nil, nil
+	for _, b := range []*batch{cur, inFlight} {
 		if b == nil {
 			continue
 		}
@@ -321,11 +321,11 @@ func (e *Engine) undo(s *shard, refused error, forGood bool) {
 		}
 		s.popTo(b.records, e.hashBytes)
 	}
-	// cur's places follow those of flying: both are free again.
-	s.seq = flying.first - 1
+	// cur's places follow those of inFlight: both are free again.
+	s.seq = inFlight.first - 1
 	s.mu.Unlock()
 	cur.tell(refused)
-	flying.tell(refused)
+	inFlight.tell(refused)
 }
 
 // popTo takes grants back until n records are left.

@@ -75,7 +75,7 @@ func (e *Engine) shut(ctx context.Context, id dibs.ShardID) error {
 	s := v.(*shard)
 	s.mu.Lock()
 	s.replaced = true
-	waiting := []*batch{s.flying, s.cur}
+	waiting := []*batch{s.inFlight, s.cur}
 	s.mu.Unlock()
 	for _, b := range waiting {
 		// Whether they were stored or undone, they are over.

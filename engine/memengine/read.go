@@ -73,7 +73,7 @@ func (e *Engine) Stats(_ context.Context, id dibs.ShardID) (dibs.ShardStats, err
 		Remaining: s.remaining.Load(), Granted: s.granted, Head: s.durable, HeadAt: s.durableAt,
 		Version: s.def.Load().atVersion, Settled: s.settled, Now: e.now().UnixMilli(),
 	}
-	for _, b := range []*batch{s.cur, s.flying} {
+	for _, b := range []*batch{s.cur, s.inFlight} {
 		if b != nil {
 			st.Queued += int64(b.entries)
 		}

@@ -62,7 +62,7 @@ func (d *definition) gate(nowMS int64) dibs.Reason {
 //
 // Between two holders of mu these hold: seq is the place of the newest entry, and
 // durable <= the place before cur's first. remaining + granted is the stock, and both
-// agree with h. cur has the entries after those of flying, in order, without a gap.
+// agree with h. cur has the entries after those of inFlight, in order, without a gap.
 // The batches have all that h, free, values and refs have beyond durable, so that undo
 // can take it back newest first. While frozen is set nothing is appended.
 type shard struct {
@@ -86,7 +86,7 @@ type shard struct {
 	durableAt int64
 	settled   dibs.Cursor // what the settler told last
 	cur       *batch      // collects entries
-	flying    *batch      // is being committed
+	inFlight  *batch      // is being committed
 	spare     []byte
 	dirty     bool  // waits in the engine's list for the committer
 	frozen    error // set while the effect of a failed commit is unknown
@@ -264,7 +264,7 @@ func (s *shard) release(place dibs.Cursor, nowMS int64, hashOf func([]byte) uint
 	}
 	r := s.h.at(i)
 	if r.released {
-		return cmp.Or(s.cur, s.flying), nil
+		return cmp.Or(s.cur, s.inFlight), nil
 	}
 	if err := s.canAppend(); err != nil {
 		return nil, err
@@ -299,7 +299,7 @@ func (s *shard) setReleased(i uint32, released bool, hashOf func([]byte) uint64)
 // withdrawal need not: the engine alone decides it, and the ref makes it happen once.
 func (s *shard) adjust(a *dibs.Adjustment, nowMS int64) (wait *batch, err error) {
 	if _, made := s.refs[a.Ref]; made {
-		return cmp.Or(s.cur, s.flying), nil
+		return cmp.Or(s.cur, s.inFlight), nil
 	}
 	remaining := s.remaining.Load()
 	if (a.Delta > 0 || a.Epoch > 0) && a.Epoch != s.epoch {
@@ -394,6 +394,6 @@ func (s *shard) pending(index uint32) *batch {
 	case s.cur != nil && s.cur.entries > 0 && r.seq >= s.cur.first:
 		return s.cur
 	default:
-		return s.flying
+		return s.inFlight
 	}
 }

@@ -33,13 +33,13 @@ func TestAnswersWaitForTheirBatch(t *testing.T) {
 	claim("settled", 1, dibs.Granted)
 	s.durable = dibs.Cursor{Epoch: 1, Seq: s.seq}
 	s.cur = nil
-	flying := claim("ann", 1, dibs.Granted)
-	s.flying, s.cur = s.cur, nil
+	inFlight := claim("ann", 1, dibs.Granted)
+	s.inFlight, s.cur = s.cur, nil
 	cur := claim("bob", 1, dibs.Granted)
-	if last := claim("cid", 1, dibs.Granted); flying == nil || cur == nil || flying == cur || last != cur {
-		t.Fatalf("the batches are %p, %p, %p", flying, cur, last)
+	if last := claim("cid", 1, dibs.Granted); inFlight == nil || cur == nil || inFlight == cur || last != cur {
+		t.Fatalf("the batches are %p, %p, %p", inFlight, cur, last)
 	}
-	waits := map[string]*batch{"settled": nil, "ann": flying, "bob": cur, "cid": cur}
+	waits := map[string]*batch{"settled": nil, "ann": inFlight, "bob": cur, "cid": cur}
 	for user, want := range waits {
 		if wait := claim(user, 1, dibs.Granted); wait != want {
 			t.Errorf("the repeat of %s waits for %p, want %p", user, wait, want)

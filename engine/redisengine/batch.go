@@ -17,8 +17,8 @@ import (
 type batch struct {
 	lane    *lane
 	waiters []*waiter
-	// aboard is how many of them the lane counts as under way.
-	aboard int
+	// underWay is how many of them the lane counts as under way.
+	underWay int
 	// bufs hold what encode wrote.
 	bufs  [5][]byte
 	token string
@@ -95,13 +95,13 @@ func strays(req *dibs.EngineClaim, shards int64) bool {
 	return shards != 0 && req.Shards != 0 && int64(req.Shards) != shards
 }
 
-// passingPause is how long a flight rests before it asks a server again that
+// passingPause is how long a call waits before it asks a server again that
 // could not decide at that moment.
 const passingPause = 10 * time.Millisecond
 
 // fail answers every waiter with an error.
 func (b *batch) fail(err error) {
-	b.lane.land(b)
+	b.lane.done(b)
 	for _, t := range b.waiters {
 		t.fail(err)
 	}
@@ -110,7 +110,7 @@ func (b *batch) fail(err error) {
 // retry sends claims again that had no effect, or fails them when their
 // patience is over.
 func (b *batch) retry(back []*waiter, tooLong error) {
-	b.lane.land(b)
+	b.lane.done(b)
 	young := make([]*waiter, 0, len(back))
 	for _, t := range back {
 		if time.Since(t.born) < b.lane.p.cfg.Patience {
@@ -144,7 +144,7 @@ func (b *batch) deliver(res *conn.Result) {
 	if strings.ContainsAny(a.letters, "PENS") {
 		b.lane.follower.follow()
 	}
-	b.lane.land(b)
+	b.lane.done(b)
 	at, details := a.before, a.details
 	for i, t := range b.waiters {
 		letter, detail := a.letters[i], ""

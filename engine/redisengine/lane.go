@@ -18,10 +18,10 @@ const (
 	// maxBatchUnits is about the most units that one call decides: with format.MaxBatch it
 	// bounds how long Redis does nothing else.
 	maxBatchUnits = 20_000
-	// maxFlying is how many calls are under way at once to one server, or to a shard of
+	// maxInFlight is how many calls are under way at once to one server, or to a shard of
 	// a cluster. The second one waits in Redis while the first is decided; more gain
 	// nothing. Each shard has one, however many shards a server has.
-	maxFlying = 2
+	maxInFlight = 2
 	// grace is how much longer than a batch's deadline its answer is waited for.
 	grace = 250 * time.Millisecond
 )
@@ -30,7 +30,7 @@ const (
 // wait in its queue and are sent together.
 //
 // mu guards the queue and the calls; it is held for no request. Each waiter is in the
-// queue, in one call's batch, or answered. At most maxFlying calls are under way, and
+// queue, in one call's batch, or answered. At most maxInFlight calls are under way, and
 // while the queue is not empty at least one is, so that no waiter is forgotten. A
 // lane that is closed or evicted takes no claim: the one is for good, after the other
 // the next lane of the shard takes it.
@@ -41,17 +41,17 @@ type lane struct {
 	queue []*waiter
 	// since is when the oldest of the queue came, or when the last batch was taken
 	// that left some behind.
-	since  time.Time
-	flying int
+	since    time.Time
+	inFlight int
 	// calls are those that are under way, or about to be.
 	calls []*batch
-	// minding is set while callers are looked for that wait no longer.
-	minding bool
-	// aboard is how many claims are in the calls that are under way.
-	aboard  int
-	closed  bool
-	evicted bool
-	idle    chan struct{} // closed when nothing flies any more, once closed
+	// dropping is set while callers are looked for that wait no longer.
+	dropping bool
+	// underWay is how many claims are in the calls that are under way.
+	underWay int
+	closed   bool
+	evicted  bool
+	idle     chan struct{} // closed when nothing is under way any more, once closed
 
 	// follower knows what the shard refuses every user with.
 	follower follower
@@ -92,34 +92,34 @@ func (l *lane) enqueue(t *waiter) error {
 		l.since = time.Now()
 	}
 	l.queue = append(l.queue, t)
-	if l.flying == 0 || l.flying < maxFlying && !l.p.busy(maxFlying) {
+	if l.inFlight == 0 || l.inFlight < maxInFlight && !l.p.busy(maxInFlight) {
 		l.call()
 	}
-	if !l.minding {
-		l.minding = true
-		time.AfterFunc(mindEvery, l.mind)
+	if !l.dropping {
+		l.dropping = true
+		time.AfterFunc(dropEvery, l.dropAbandoned)
 	}
 	return nil
 }
 
 // call begins a call; mu is held.
 func (l *lane) call() {
-	l.flying++
-	l.p.flying.Add(1)
+	l.inFlight++
+	l.p.inFlight.Add(1)
 	b := &batch{lane: l}
 	l.calls = append(l.calls, b)
-	go l.fly(b)
+	go l.send(b)
 }
 
 // waiting is how many claims have not been decided.
 func (l *lane) waiting() int64 {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return int64(len(l.queue) + l.aboard)
+	return int64(len(l.queue) + l.underWay)
 }
 
-// fly sends batches until nothing waits.
-func (l *lane) fly(b *batch) {
+// send sends batches until nothing waits.
+func (l *lane) send(b *batch) {
 	for {
 		// Let the callers that are ready now join the batch: no timer, and
 		// nothing to wait for when there are none.
@@ -136,20 +136,20 @@ func (l *lane) fly(b *batch) {
 // busy reports whether so many calls are under way that one more would only make the
 // batches smaller. Of the masters of a cluster each has calls of its own, so that only
 // those of the shard count.
-func (p *process) busy(calls int64) bool { return p.flying.Load() >= calls && !p.redis.IsCluster() }
+func (p *process) busy(calls int64) bool { return p.inFlight.Load() >= calls && !p.redis.IsCluster() }
 
-// take fills a batch; false when nothing waits, or other calls are enough, and this
-// flight is over. A claim that was sent here by another number of shards than the shard
+// take fills a batch; false when nothing waits, or other calls are enough, and these
+// calls are over. A claim that was sent here by another number of shards than the shard
 // has is not decided here.
 func (l *lane) take(b *batch) bool {
 	shards := l.dividedBy()
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if len(l.queue) == 0 || l.flying > 1 && l.p.busy(maxFlying+1) && time.Since(l.since) < mindEvery {
-		l.flying--
-		l.p.flying.Add(-1)
+	if len(l.queue) == 0 || l.inFlight > 1 && l.p.busy(maxInFlight+1) && time.Since(l.since) < dropEvery {
+		l.inFlight--
+		l.p.inFlight.Add(-1)
 		l.calls = slices.DeleteFunc(l.calls, func(other *batch) bool { return other == b })
-		if l.closed && l.flying == 0 {
+		if l.closed && l.inFlight == 0 {
 			close(l.idle)
 		}
 		return false
@@ -178,24 +178,24 @@ func (l *lane) take(b *batch) bool {
 			}
 		}
 	}
-	b.aboard = len(b.waiters)
-	l.aboard += b.aboard
+	b.underWay = len(b.waiters)
+	l.underWay += b.underWay
 	rest := copy(l.queue, l.queue[n:])
 	clear(l.queue[rest:])
 	l.queue = l.queue[:rest]
 	l.p.stats.Queued.Observe(int64(now.Sub(l.since)))
-	l.p.stats.Batches.Observe(int64(b.aboard))
+	l.p.stats.Batches.Observe(int64(b.underWay))
 	l.since = now
 	return true
 }
 
-// land takes a batch's claims off those that are under way, before they are
+// done takes a batch's claims off those that are under way, before they are
 // answered or put back.
-func (l *lane) land(b *batch) {
+func (l *lane) done(b *batch) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.aboard -= b.aboard
-	b.aboard = 0
+	l.underWay -= b.underWay
+	b.underWay = 0
 }
 
 // again puts claims that are known to have had no effect back to the front.
@@ -216,7 +216,7 @@ func (l *lane) end(ctx context.Context) error {
 	l.mu.Lock()
 	if !l.closed {
 		l.closed = true
-		if l.flying == 0 {
+		if l.inFlight == 0 {
 			close(l.idle)
 		}
 	}
@@ -229,32 +229,32 @@ func (l *lane) end(ctx context.Context) error {
 	}
 }
 
-// mindEvery is how often callers are looked for that wait no longer. They do not
+// dropEvery is how often callers are looked for that wait no longer. They do not
 // look themselves: to wait for an answer and for a context at once costs a caller
 // more than anything else that a claim does on its node.
-const mindEvery = 100 * time.Millisecond
+const dropEvery = 100 * time.Millisecond
 
-// mind ends the waiters of callers that wait no longer, for as long as anyone
+// dropAbandoned ends the waiters of callers that wait no longer, for as long as anyone
 // waits. Behind a call that does not come back it begins the second one, whatever the
 // other shards of the server have under way.
-func (l *lane) mind() {
+func (l *lane) dropAbandoned() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for _, t := range l.queue {
 		t.leave()
 	}
 	for _, b := range l.calls {
-		// Once it has landed, its waiters may be those of other claims.
-		if b.aboard > 0 {
+		// Once it is done, its waiters may be those of other claims.
+		if b.underWay > 0 {
 			for _, t := range b.waiters {
 				t.leave()
 			}
 		}
 	}
-	if len(l.queue) > 0 && l.flying < maxFlying && time.Since(l.since) >= mindEvery {
+	if len(l.queue) > 0 && l.inFlight < maxInFlight && time.Since(l.since) >= dropEvery {
 		l.call()
 	}
-	if l.minding = len(l.queue) > 0 || l.flying > 0; l.minding {
-		time.AfterFunc(mindEvery, l.mind)
+	if l.dropping = len(l.queue) > 0 || l.inFlight > 0; l.dropping {
+		time.AfterFunc(dropEvery, l.dropAbandoned)
 	}
 }

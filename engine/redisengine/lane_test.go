@@ -21,7 +21,7 @@ func TestWaitingClaimsAreCounted(t *testing.T) {
 	waits("at first", 0)
 	// As if all calls that may be under way were.
 	b.l.mu.Lock()
-	b.l.flying = maxFlying
+	b.l.inFlight = maxInFlight
 	b.l.mu.Unlock()
 	var sent []*waiter
 	for i := range 3 {
@@ -40,8 +40,8 @@ func TestWaitingClaimsAreCounted(t *testing.T) {
 	waits("in a call", 3)
 	call.retry(call.waiters, nil)
 	waits("back behind the calls", 3)
-	for range maxFlying {
-		go b.l.fly(&batch{lane: b.l})
+	for range maxInFlight {
+		go b.l.send(&batch{lane: b.l})
 	}
 	for _, tick := range sent {
 		<-tick.done
@@ -66,38 +66,38 @@ func TestSecondCalls(t *testing.T) {
 		}
 		sent = append(sent, tick)
 	}
-	flying := func(when string, calls int, queued int) {
+	expect := func(when string, calls int, queued int) {
 		t.Helper()
 		b.l.mu.Lock()
 		defer b.l.mu.Unlock()
-		if b.l.flying != calls || len(b.l.queue) != queued {
-			t.Errorf("%s %d calls are under way, and %d claims wait", when, b.l.flying, len(b.l.queue))
+		if b.l.inFlight != calls || len(b.l.queue) != queued {
+			t.Errorf("%s %d calls are under way, and %d claims wait", when, b.l.inFlight, len(b.l.queue))
 		}
 	}
 	// As if the shard had one call under way, and another shard one more, and nothing had
 	// waited for long, however slow this machine is.
-	b.l.flying, b.l.minding = 1, true
-	b.l.p.flying.Store(maxFlying)
+	b.l.inFlight, b.l.dropping = 1, true
+	b.l.p.inFlight.Store(maxInFlight)
 	enqueue()
-	flying("with two calls to the server", 1, 1)
+	expect("with two calls to the server", 1, 1)
 	// As if the shard had two by then.
-	b.l.flying, b.l.since = 2, time.Now().Add(time.Hour)
-	b.l.p.flying.Store(maxFlying + 1)
+	b.l.inFlight, b.l.since = 2, time.Now().Add(time.Hour)
+	b.l.p.inFlight.Store(maxInFlight + 1)
 	if b.l.take(&batch{lane: b.l}) {
 		t.Error("the second call of the shard goes on")
 	}
-	flying("after the second call", 1, 1)
-	if n := b.l.p.flying.Load(); n != maxFlying {
+	expect("after the second call", 1, 1)
+	if n := b.l.p.inFlight.Load(); n != maxInFlight {
 		t.Errorf("the server has %d calls", n)
 	}
 	// The last one of the shard goes on whatever the others do.
-	b.l.p.flying.Store(10)
+	b.l.p.inFlight.Store(10)
 	call := &batch{lane: b.l}
 	if !b.l.take(call) {
 		t.Error("the only call of the shard is over")
 	}
 	call.retry(call.waiters, nil)
-	b.l.p.flying.Store(1)
+	b.l.p.inFlight.Store(1)
 	enqueue()
 	for _, tick := range sent {
 		<-tick.done
@@ -107,7 +107,7 @@ func TestSecondCalls(t *testing.T) {
 	}
 	// End the call that this test only pretends to make.
 	b.l.mu.Lock()
-	b.l.flying--
+	b.l.inFlight--
 	b.l.mu.Unlock()
 }
 
@@ -115,8 +115,8 @@ func TestSecondCalls(t *testing.T) {
 func TestAHungCallHoldsNobodyUp(t *testing.T) {
 	b := newBench(t, 10, nil)
 	// As if the shard's only call hung, and another shard had one that goes on and on.
-	b.l.flying = 1
-	b.l.p.flying.Store(maxFlying)
+	b.l.inFlight = 1
+	b.l.p.inFlight.Store(maxInFlight)
 	req := shardAsk(b.shard, "u")
 	tick := newWaiter(t.Context(), &req)
 	if err := b.l.enqueue(tick); err != nil {
@@ -127,6 +127,6 @@ func TestAHungCallHoldsNobodyUp(t *testing.T) {
 		t.Errorf("decided %+v, %v", d, err)
 	}
 	b.l.mu.Lock()
-	b.l.flying--
+	b.l.inFlight--
 	b.l.mu.Unlock()
 }

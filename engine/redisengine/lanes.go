@@ -125,6 +125,6 @@ func (l *lane) evict(beforeMS int64) bool {
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.evicted = len(l.queue) == 0 && l.flying == 0
+	l.evicted = len(l.queue) == 0 && l.inFlight == 0
 	return l.evicted
 }

@@ -15,7 +15,7 @@ func longGone(t *testing.T, l *lane) {
 	t.Helper()
 	for over := false; !over; runtime.Gosched() {
 		l.mu.Lock()
-		over = l.flying == 0
+		over = l.inFlight == 0
 		l.mu.Unlock()
 	}
 	l.known.Lock()

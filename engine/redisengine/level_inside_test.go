@@ -17,7 +17,7 @@ func TestWaitingClaimsAreRefused(t *testing.T) {
 	call := &batch{lane: b.l}
 	b.l.mu.Lock()
 	// Both calls are under way: what comes waits.
-	b.l.flying, b.l.calls = maxFlying, []*batch{call}
+	b.l.inFlight, b.l.calls = maxInFlight, []*batch{call}
 	b.l.mu.Unlock()
 	press, again := ask("ann", 1, 1), ask("bob", 2, 1)
 	press.Shard, again.Shard, again.OnlyRepeat = b.shard, b.shard, true
@@ -28,10 +28,10 @@ func TestWaitingClaimsAreRefused(t *testing.T) {
 		}
 	}
 	b.e.p.level.lost.Store(true)
-	landed := make(chan struct{})
+	answered := make(chan struct{})
 	go func() {
-		defer close(landed)
-		b.l.fly(call)
+		defer close(answered)
+		b.l.send(call)
 	}()
 	<-waits.done
 	if _, err := waits.decision(); !errors.Is(err, errLevelLost) {
@@ -41,9 +41,9 @@ func TestWaitingClaimsAreRefused(t *testing.T) {
 	if d, err := repeats.decision(); err != nil || d.Outcome != dibs.Overloaded {
 		t.Errorf("a repeat that waited is %+v, %v", d, err)
 	}
-	<-landed
+	<-answered
 	b.l.mu.Lock()
-	b.l.flying = 0
+	b.l.inFlight = 0
 	b.l.mu.Unlock()
 	s, err := b.e.Stats(t.Context(), b.shard)
 	if err != nil || s.Granted != 0 {

@@ -38,8 +38,8 @@ type process struct {
 	tokens atomic.Uint32
 	stats  *histogram.EngineCounts
 	level  level
-	// flying counts the calls of claims that are under way, those of all shards.
-	flying atomic.Int64
+	// inFlight counts the calls of claims that are under way, those of all shards.
+	inFlight atomic.Int64
 	// products returns the product whose limit a campaign shares; nil before it is set.
 	products atomic.Pointer[func(campaign uint32) (string, error)]
 	// appended is signalled after entries of this process became durable.

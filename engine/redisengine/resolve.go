@@ -95,7 +95,7 @@ func (b *batch) settle(granted *format.Element, cause error) {
 		b.lane.advance(granted.Last)
 		b.lane.p.signal()
 	}
-	// Callers can leave as long as the batch has not landed: it does when all is
+	// Callers can leave as long as the batch is not done: it is when all is
 	// known that they wait for.
 	type end struct {
 		t   *waiter
@@ -119,7 +119,7 @@ func (b *batch) settle(granted *format.Element, cause error) {
 		}
 		rest = append(rest, t)
 	}
-	b.lane.land(b)
+	b.lane.done(b)
 	for _, e := range ends {
 		if e.err != nil {
 			e.t.fail(e.err)

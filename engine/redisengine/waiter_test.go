@@ -18,7 +18,7 @@ func TestCallersLeave(t *testing.T) {
 	b := newBench(t, 10, nil)
 	// As if all calls that may be under way were.
 	b.l.mu.Lock()
-	b.l.flying = maxFlying
+	b.l.inFlight = maxInFlight
 	b.l.mu.Unlock()
 	claim := func(user string) (leave context.CancelFunc, answer chan error) {
 		t.Helper()
@@ -66,7 +66,7 @@ func TestCallersLeave(t *testing.T) {
 		t.Error("something waits still")
 	}
 	b.l.mu.Lock()
-	b.l.flying = 0
+	b.l.inFlight = 0
 	b.l.mu.Unlock()
 }
 
@@ -79,7 +79,7 @@ func TestCallersLeaveWhileItemsAreAskedFor(t *testing.T) {
 	t.Cleanup(r.Kill)
 	b := newBenchOn(t, r, 10, nil)
 	b.l.mu.Lock()
-	b.l.flying = maxFlying
+	b.l.inFlight = maxInFlight
 	b.l.mu.Unlock()
 	ctx, leave := context.WithCancel(t.Context())
 	defer leave()
@@ -112,6 +112,6 @@ func TestCallersLeaveWhileItemsAreAskedFor(t *testing.T) {
 	}
 	<-settled
 	b.l.mu.Lock()
-	b.l.flying, b.l.calls = 0, nil
+	b.l.inFlight, b.l.calls = 0, nil
 	b.l.mu.Unlock()
 }

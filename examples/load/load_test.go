@@ -193,7 +193,7 @@ func TestUsers(t *testing.T) {
 	}
 	users := map[string]bool{}
 	for _, row := range rows[1:] {
-		if row[1] != "dev_"+row[0] || !dibs.ValidID(row[0]) {
+		if row[1] != "dev_"+row[0] || !dibs.IsID(row[0]) {
 			t.Fatalf("no user of dibs dev: %v", row)
 		}
 		users[row[0]] = true

@@ -28,7 +28,7 @@ const followAtOnce = 2000
 // been stored; it may be nil.
 func ImportFollowers(ctx context.Context, store gate.AudienceLedger, merchant string, file io.ReadSeeker, done func(stored int64)) (api.FollowersView, error) {
 	v := api.FollowersView{Merchant: merchant}
-	if !dibs.ValidID(merchant) {
+	if !dibs.IsID(merchant) {
 		return v, dibs.Invalid(dibs.Fault{Field: "/id", Problem: badID})
 	}
 	if err := readLines(ctx, file, followerRules, func(gate.Follower) error {
@@ -109,7 +109,7 @@ func follower(line string, n int) (f gate.Follower, ok, skip bool) {
 		}
 	}
 	f.User = user
-	return f, dibs.ValidID(user), false
+	return f, dibs.IsID(user), false
 }
 
 // ImportFollowers adds followers, as the function of this name does.
@@ -119,7 +119,7 @@ func (k *Keeper) ImportFollowers(ctx context.Context, merchant string, file io.R
 
 // Merchant returns how many follow a merchant: none, when nobody ever did.
 func (k *Keeper) Merchant(ctx context.Context, id string) (gate.Merchant, error) {
-	if !dibs.ValidID(id) {
+	if !dibs.IsID(id) {
 		return gate.Merchant{}, dibs.Invalid(dibs.Fault{Field: "/id", Problem: badID})
 	}
 	return merchantOf(ctx, k.cfg.Store, id)

@@ -36,7 +36,7 @@ func FuzzUserFile(f *testing.F) {
 func checkLines(t *testing.T, file []byte, users []string, err error) {
 	t.Helper()
 	for _, user := range users {
-		if !dibs.ValidID(user) {
+		if !dibs.IsID(user) {
 			t.Fatalf("%q has the user %q", file, user)
 		}
 	}
@@ -44,7 +44,7 @@ func checkLines(t *testing.T, file []byte, users []string, err error) {
 		t.Fatalf("%q has %d users", file, len(users))
 	}
 	var e *dibs.Error
-	if err != nil && (!errors.As(err, &e) || e.Reason != dibs.InvalidRequest || len(e.Faults) == 0 || len(e.Faults) > maxFaults+1) {
+	if err != nil && (!errors.As(err, &e) || e.Reason != dibs.InvalidRequest || len(e.Faults) == 0 || len(e.Faults) > dibs.MaxListedFaults+1) {
 		t.Fatalf("%q: %v", file, err)
 	}
 }
@@ -66,7 +66,7 @@ func FuzzPart(f *testing.F) {
 	f.Fuzz(func(t *testing.T, part []byte) {
 		n := 0
 		err := unpackUsers(part, func(user string) error {
-			if n++; !dibs.ValidID(user) || n > partUsers {
+			if n++; !dibs.IsID(user) || n > partUsers {
 				t.Fatalf("%x has the user %q, the %d-th", part, user, n)
 			}
 			return nil

@@ -32,9 +32,8 @@ const (
 	pileBits = 6
 	// partUsers is the most users of a part.
 	partUsers = 8192
-	// maxFaults is how many bad lines are reported, maxLine the longest line.
-	maxFaults = 20
-	maxLine   = 4 << 10
+	// maxLine is the longest line.
+	maxLine = 4 << 10
 )
 
 // Imported is what an import did.
@@ -57,7 +56,7 @@ func (i *Imported) View() api.AudienceView {
 // *dibs.Error of InvalidRequest names the first of them. done is told how many
 // users have been stored; it may be nil.
 func Import(ctx context.Context, store gate.AudienceLedger, id string, file io.Reader, done func(stored int64)) (*Imported, error) {
-	if !dibs.ValidID(id) {
+	if !dibs.IsID(id) {
 		return nil, dibs.Invalid(dibs.Fault{Field: "/id", Problem: badID})
 	}
 	seed := make([]byte, seedLen)
@@ -105,7 +104,7 @@ type rules[T any] struct {
 
 var userRules = rules[string]{
 	parse: func(user string, n int) (string, bool, bool) {
-		return user, dibs.ValidID(user), user == "" || n == 1 && (user == "user" || user == "user_id")
+		return user, dibs.IsID(user), user == "" || n == 1 && (user == "user" || user == "user_id")
 	},
 	bad: dibs.Text{
 		EN: "is no user: one id of 1-64 characters of A-Z a-z 0-9 . _ - on each line", ZH: "不是用户 ID：每行一个，1-64 个字符，限 A-Z a-z 0-9 . _ -",
@@ -122,7 +121,7 @@ func readLines[T any](ctx context.Context, file io.Reader, r rules[T], add func(
 	fault := func(n int, problem dibs.Text) dibs.Fault {
 		return dibs.Fault{Field: fmt.Sprintf("/lines/%d", n), Problem: problem}
 	}
-	for len(fs) < maxFaults && lines.Scan() {
+	for len(fs) < dibs.MaxListedFaults && lines.Scan() {
 		if n++; n%4096 == 0 && ctx.Err() != nil {
 			return ctx.Err()
 		}
@@ -353,7 +352,7 @@ func unpackUsers(part []byte, f func(user string) error) error {
 		}
 		user := text[1 : 1+int(text[0])]
 		text = text[1+len(user):]
-		if !dibs.ValidID(user) {
+		if !dibs.IsID(user) {
 			return errPart
 		}
 		if err := f(user); err != nil {

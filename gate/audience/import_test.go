@@ -98,7 +98,7 @@ func TestUnfollowedWhileLoading(t *testing.T) {
 		}
 	}
 	v, _ := k.merchants.Load("shop")
-	if f := v.(*followers).now.Load(); len(f.later) != 1 {
+	if f := v.(*followers).current.Load(); len(f.later) != 1 {
 		t.Errorf("%d changes are kept beside the set, want 1: %v", len(f.later), f.later)
 	}
 }
@@ -125,7 +125,7 @@ func TestImportRefuses(t *testing.T) {
 			t.Errorf("%s: %v, lines %v", what, err, lines)
 		}
 	}
-	if _, err := Import(t.Context(), l, "vip", strings.NewReader(strings.Repeat("b b\n", 100)), nil); err == nil || strings.Count(err.Error(), "lines/") != maxFaults {
+	if _, err := Import(t.Context(), l, "vip", strings.NewReader(strings.Repeat("b b\n", 100)), nil); err == nil || strings.Count(err.Error(), "lines/") != dibs.MaxListedFaults {
 		t.Errorf("a hundred bad lines: %v", err)
 	}
 	if a, err := l.Audience(t.Context(), "vip"); err != nil || a.Users != 2 {

@@ -173,7 +173,7 @@ func (k *Keeper) isIn(a *dibs.AudienceSpec, user string) (is, loaded bool) {
 		return false, false
 	}
 	if v, ok := k.merchants.Load(a.FollowersOf); ok {
-		if f := v.(*followers).now.Load(); f != nil {
+		if f := v.(*followers).current.Load(); f != nil {
 			return f.has(user), true
 		}
 	}
@@ -248,12 +248,12 @@ func (k *Keeper) loadList(ctx context.Context, id string) error {
 	return nil
 }
 
-// followers are a merchant's, as this node knows them; now is nil until they are loaded.
-// Claims read now at any time. The Keeper's loop alone writes both, and alone reads seq, the
-// number of the last change that is in now.
+// followers are a merchant's, as this node knows them; current is nil until they are loaded.
+// Claims read current at any time. The Keeper's loop alone writes both, and alone reads seq, the
+// number of the last change that is in current.
 type followers struct {
-	now atomic.Pointer[following]
-	seq int64
+	current atomic.Pointer[following]
+	seq     int64
 }
 
 // following is followers at one moment: a set, and who changed since.
@@ -280,7 +280,7 @@ const (
 func (k *Keeper) loadFollowers(ctx context.Context, id string) error {
 	v, _ := k.merchants.LoadOrStore(id, &followers{})
 	f := v.(*followers)
-	known := f.now.Load()
+	known := f.current.Load()
 	if known == nil || len(known.later) > changesMost {
 		return k.loadAll(ctx, id, f)
 	}
@@ -292,7 +292,7 @@ func (k *Keeper) loadFollowers(ctx context.Context, id string) error {
 	for _, c := range changes {
 		next.later[c.User] = c.Follows
 	}
-	f.now.Store(next)
+	f.current.Store(next)
 	f.seq = changes[len(changes)-1].Seq
 	return nil
 }
@@ -344,7 +344,7 @@ func (k *Keeper) loadAll(ctx context.Context, id string, f *followers) (err erro
 	if err := s.each(func(user string) error { return b.add(p.of(user)) }); err != nil {
 		return err
 	}
-	f.now.Store(&following{base: b.done(), later: later})
+	f.current.Store(&following{base: b.done(), later: later})
 	f.seq = seq
 	return nil
 }
@@ -375,7 +375,7 @@ func (k *Keeper) AudienceList(ctx context.Context, page dibs.Page) (dibs.List[di
 func (k *Keeper) Follow(ctx context.Context, merchant string, f gate.Follower, follows bool) error {
 	var fs []dibs.Fault
 	for field, id := range map[string]string{"/id": merchant, "/user": f.User} {
-		if !dibs.ValidID(id) {
+		if !dibs.IsID(id) {
 			fs = append(fs, dibs.Fault{Field: field, Problem: badID})
 		}
 	}

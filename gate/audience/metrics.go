@@ -44,7 +44,7 @@ func (k *Keeper) Collect(out chan<- prometheus.Metric) {
 	metric.Gauge(out, descBytes, size, "list")
 	lists, users, size = 0, 0, 0
 	k.merchants.Range(func(_, v any) bool {
-		if f := v.(*followers).now.Load(); f != nil {
+		if f := v.(*followers).current.Load(); f != nil {
 			lists, users, size = lists+1, users+f.base.Len(), size+int64(f.base.Bytes())
 		}
 		return true

@@ -59,8 +59,8 @@ func (l *Limiter) SetKey(key []byte) error {
 	l.makeRules()
 	l.campaigns.Range(func(number, v any) bool {
 		// A gate that is there does not change: claims read it.
-		old := v.(*gate)
-		renewed := &gate{spec: old.spec, rules: slices.Clone(old.rules), buckets: old.buckets}
+		old := v.(*campaignLimits)
+		renewed := &campaignLimits{spec: old.spec, rules: slices.Clone(old.rules), buckets: old.buckets}
 		renewed.usedAt.Store(old.usedAt.Load())
 		for i := range renewed.rules {
 			renewed.rules[i].key = next.derive(renewed.rules[i].id)

@@ -86,9 +86,9 @@ type Limiter struct {
 
 var _ dibs.Gate = (*Limiter)(nil)
 
-// gate is the limits of one campaign, as one version of it has them; those per
+// campaignLimits is the limits of one campaign, as one version of it has them; those per
 // campaign come last, so that whom another one refuses takes nothing from them.
-type gate struct {
+type campaignLimits struct {
 	spec  *dibs.GateSpec
 	rules []rule
 	// buckets are those of limits per campaign; nil for the others.
@@ -249,15 +249,15 @@ func (l *Limiter) counts(at netip.Addr) bool {
 }
 
 // gateOf returns a campaign's limits, made anew when they have changed.
-func (l *Limiter) gateOf(c *dibs.Campaign) *gate {
-	if v, ok := l.campaigns.Load(c.Number); ok && v.(*gate).spec == c.Gate {
-		return v.(*gate)
+func (l *Limiter) gateOf(c *dibs.Campaign) *campaignLimits {
+	if v, ok := l.campaigns.Load(c.Number); ok && v.(*campaignLimits).spec == c.Gate {
+		return v.(*campaignLimits)
 	}
 	l.making.Lock()
 	defer l.making.Unlock()
-	var old *gate
+	var old *campaignLimits
 	if v, ok := l.campaigns.Load(c.Number); ok {
-		if old = v.(*gate); old.spec == c.Gate {
+		if old = v.(*campaignLimits); old.spec == c.Gate {
 			return old
 		}
 	}
@@ -273,8 +273,8 @@ func (l *Limiter) gateOf(c *dibs.Campaign) *gate {
 
 // newGate makes a campaign's limits; a limit that is among the old ones keeps
 // its bucket. The same limit twice is one limit.
-func (l *Limiter) newGate(c *dibs.Campaign, old *gate) *gate {
-	next := &gate{spec: c.Gate}
+func (l *Limiter) newGate(c *dibs.Campaign, old *campaignLimits) *campaignLimits {
+	next := &campaignLimits{spec: c.Gate}
 	next.usedAt.Store(l.now())
 	for _, last := range []bool{false, true} {
 		for _, spec := range c.Gate.Limits {
@@ -295,7 +295,7 @@ func (l *Limiter) newGate(c *dibs.Campaign, old *gate) *gate {
 }
 
 // at is where a limit is in a gate, which may be nil; -1 when it is not.
-func (g *gate) at(id string) int {
+func (g *campaignLimits) at(id string) int {
 	if g == nil {
 		return -1
 	}
@@ -426,7 +426,7 @@ func (l *Limiter) forget(now int64) {
 	}
 	l.forgotAt = now
 	l.campaigns.Range(func(number, v any) bool {
-		g := v.(*gate)
+		g := v.(*campaignLimits)
 		used := slices.ContainsFunc(g.buckets, func(b *bucket) bool { return b != nil && b.moment.Load() > now })
 		if used || now-g.usedAt.Load() <= forgetAfter {
 			return true

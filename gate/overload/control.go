@@ -42,8 +42,8 @@ type control struct {
 	alone float64
 	// stalled is since when nothing was answered although something is under way.
 	stalled int64
-	// late is since when it has taken too long, cutAt when the number was cut last
-	// and settles when that can be seen; 0 for not at all.
+	// late is since when claims have taken too long, and settles when the effect of the
+	// last cut can be seen; 0 for never.
 	late, settles int64
 	// refusing is for how much of the last time claims were refused.
 	refusing time.Duration

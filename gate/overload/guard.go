@@ -143,8 +143,8 @@ func (g *Guard) Full() bool {
 	return int64(g.state.Load()&inFlightMask) >= g.limit.Load()
 }
 
-// Refused counts a claim that was refused because of Full.
-func (g *Guard) Refused() { g.shed.Add(1) }
+// CountRefused counts a claim that was refused because of Full.
+func (g *Guard) CountRefused() { g.shed.Add(1) }
 
 // Enter implements claims.Guard.
 func (g *Guard) Enter() (mark int64, ok bool) {

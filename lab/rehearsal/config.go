@@ -209,7 +209,7 @@ func (c *Config) exclusions(must func(ok bool, flag, format string, args ...any)
 	must(c.Campaign == "" || c.Kind == "" || c.Kind == dibs.Sale, "kind", "cannot be combined with --campaign, which has its own")
 	must(c.Campaign == "" || c.Limit == 0, "limit", "cannot be combined with --campaign, which has its own")
 	must(c.Campaign == "" || c.Shards == 0, "shards", "cannot be combined with --campaign, which has its own")
-	must(c.Campaign == "" || dibs.ValidID(c.Campaign), "campaign", "must be 1-64 characters of A-Z a-z 0-9 . _ -")
+	must(c.Campaign == "" || dibs.IsID(c.Campaign), "campaign", "must be 1-64 characters of A-Z a-z 0-9 . _ -")
 	if c.URL == "" {
 		must(c.AdminURL == "", "admin-url", "needs --url")
 		must(c.AdminKey == "", "admin-key", "needs --url")

@@ -285,7 +285,7 @@ func testTransferAhead(t *testing.T, f *fixture) {
 	strange := *scripts[2]
 	strange.adjust(dibs.Transfer{ID: "m-lost", To: 2}.Arrives(), 1)
 	b := strange.peek()
-	b.Strange = true
+	b.UnknownTransfers = true
 	f.must(l.Live.Settle(ctx, []live.Batch{b}))
 	f.stocks(c, 4, 3, 1)
 	wants(t, "settle it once more, in the epoch before", l.Live.SettleTransfer(ctx, scripts[1].shard, 1, lost, 7), dibs.ErrFenced)

@@ -11,6 +11,7 @@ import (
 	"github.com/dibs-dev/dibs"
 	"github.com/dibs-dev/dibs/internal/sqldb"
 	"github.com/dibs-dev/dibs/live"
+	"github.com/dibs-dev/dibs/orders"
 )
 
 // Catalog keeps products and campaigns.
@@ -298,13 +299,13 @@ func (cat *Catalog) LiveVersions(ctx context.Context, after time.Time) ([]live.C
 }
 
 // CampaignsOf returns the numbers of a product's campaigns, the newest first,
-// at most live.MaxCampaignsListed. The statement takes the campaign of the
+// at most orders.MaxCampaignsListed. The statement takes the campaign of the
 // regular orders first, so that newer campaigns do not push it beyond the
 // limit.
 func (cat *Catalog) CampaignsOf(ctx context.Context, product string) ([]uint32, error) {
 	numbers, err := sqldb.ReadList(ctx, cat.db, "list a product's campaigns", `SELECT number FROM campaigns WHERE product_id = ?
 		ORDER BY CASE WHEN state = ? THEN 0 ELSE 1 END, number DESC LIMIT ?`,
-		[]any{product, string(dibs.RegularState), live.MaxCampaignsListed}, sqldb.Scan1[uint32])
+		[]any{product, string(dibs.RegularState), orders.MaxCampaignsListed}, sqldb.Scan1[uint32])
 	slices.SortFunc(numbers, func(a, b uint32) int { return cmp.Compare(b, a) })
 	return append([]uint32{}, numbers...), err
 }

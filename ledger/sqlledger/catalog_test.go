@@ -29,7 +29,7 @@ func TestRegularOrdersAreAlwaysListed(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for i := range live.MaxCampaignsListed + 1 {
+	for i := range orders.MaxCampaignsListed + 1 {
 		c := &dibs.Campaign{
 			ID: "c" + strconv.Itoa(i), Kind: dibs.Sale, ProductID: "p", State: dibs.Draft, LimitPerUser: 1, Shards: 1, Version: 1,
 			StartsAt: now, EndsAt: now.Add(time.Hour), Stock: dibs.Stock{Kind: dibs.Units, Total: 1},
@@ -39,7 +39,7 @@ func TestRegularOrdersAreAlwaysListed(t *testing.T) {
 		}
 	}
 	numbers, err := l.CampaignsOf(t.Context(), "p")
-	if err != nil || len(numbers) != live.MaxCampaignsListed || !slices.Contains(numbers, res.Campaign.Number) {
+	if err != nil || len(numbers) != orders.MaxCampaignsListed || !slices.Contains(numbers, res.Campaign.Number) {
 		t.Errorf("%d campaigns, that of the regular orders among them: %t, %v", len(numbers), slices.Contains(numbers, res.Campaign.Number), err)
 	}
 	if !slices.IsSortedFunc(numbers, func(a, b uint32) int { return int(b) - int(a) }) {

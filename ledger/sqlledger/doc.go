@@ -10,9 +10,10 @@
 //
 // The ledger's tables stand in groups, and each group has a type: [Catalog],
 // [Stock], [Settlement], [Claims], [RegularOrders], [Funds], [Feed],
-// [Webhooks], [Audiences], [Announcements], [Access], [Erasures], [Audits],
-// [Rooms]. A Ledger embeds them all. The comment of a type says what holds in
-// its tables between two transactions, and in which order it takes locks.
+// [Webhooks], [Audiences], [Announcements], [Access], [RevokedTokens],
+// [ConsoleSessions], [PendingActs], [Erasures], [Audits], [Rooms],
+// [Deployments]. A Ledger embeds them all. The comment of a type says what holds
+// in its tables between two transactions, and in which order it takes locks.
 //
 // # Transactions
 //

@@ -174,7 +174,7 @@ func (im *importer) flush(ctx context.Context) error {
 		im.in.Done(int64(im.next - im.first))
 	}
 	im.lines, im.values = im.lines[:0], im.values[:0]
-	if len(im.repeated) >= maxListedFaults {
+	if len(im.repeated) >= dibs.MaxListedFaults {
 		return errRepeated
 	}
 	return nil
@@ -278,8 +278,8 @@ func (im *importer) send(ctx context.Context, p *importPart) error {
 
 // refuse says which lines repeat an item, of another line or of the campaign.
 func (im *importer) refuse() error {
-	if len(im.repeated) > maxListedFaults {
-		im.repeated = im.repeated[:maxListedFaults]
+	if len(im.repeated) > dibs.MaxListedFaults {
+		im.repeated = im.repeated[:dibs.MaxListedFaults]
 	}
 	wanted := make(map[int]string, len(im.repeated))
 	for _, line := range im.repeated {

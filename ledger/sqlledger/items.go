@@ -112,9 +112,6 @@ func insertItems(ctx context.Context, db *sqldb.DB, s *sqldb.Session, in newItem
 	return nil
 }
 
-// maxListedFaults bounds the faults reported of one list.
-const maxListedFaults = 20
-
 // alreadyThere is the fault of an item that the campaign has.
 var alreadyThere = dibs.Text{EN: "is in the campaign already", ZH: "活动中已存在"}
 
@@ -124,7 +121,7 @@ func (in *newItems) duplicates(ctx context.Context, db *sqldb.DB, cause error) e
 	var faults []dibs.Fault
 	first := make(map[string]int, len(in.values))
 	for i, v := range in.values {
-		if len(faults) == maxListedFaults {
+		if len(faults) == dibs.MaxListedFaults {
 			break
 		}
 		field := in.field + "/" + strconv.Itoa(i)

@@ -104,7 +104,7 @@ func (st *Settlement) SettleTransfer(ctx context.Context, from dibs.ShardID, fen
 // One that went back in time lacks it until the donor's journal is settled again, and what
 // the shard granted of it would be more than the ledger has there.
 func haveLeft(ctx context.Context, s *sqldb.Session, b *live.Batch, sum *batchSums) error {
-	if b.Strange {
+	if b.UnknownTransfers {
 		return nil
 	}
 	for _, ref := range sum.arrived {

@@ -66,12 +66,12 @@ func (o *tokenFlags) check(cmd *cobra.Command) error {
 	switch {
 	case (o.user == "") == (o.count == 0):
 		return cli.Usagef("name one --user or a --count of them")
-	case o.user != "" && !dibs.ValidID(o.user):
+	case o.user != "" && !dibs.IsID(o.user):
 		return cli.Usagef("--user must be 1-64 characters of A-Z a-z 0-9 . _ -")
 	case cmd.Flags().Changed("count") && (o.count < 1 || o.count > maxTokens):
 		return cli.Usagef("--count must be from 1 to %d", maxTokens)
 	// The greatest number has the most digits.
-	case o.count > 0 && !dibs.ValidID(o.prefix+strconv.Itoa(o.count)):
+	case o.count > 0 && !dibs.IsID(o.prefix+strconv.Itoa(o.count)):
 		return cli.Usagef("--prefix must be of A-Z a-z 0-9 . _ - and leave room for the number in 64 characters")
 	case o.ttl < time.Second:
 		return cli.Usagef("--ttl must be at least 1s")

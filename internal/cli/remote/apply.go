@@ -98,7 +98,7 @@ func readWanted(in io.Reader, file string) ([]wanted, error) {
 			return nil, cli.Usagef("%s, campaign %d: %w", file, i+1, err)
 		}
 		switch {
-		case !dibs.ValidID(w.ID):
+		case !dibs.IsID(w.ID):
 			return nil, cli.Usagef("%s, campaign %d: id is required, 1-64 characters of A-Z a-z 0-9 . _ -", file, i+1)
 		case seen[w.ID]:
 			return nil, cli.Usagef("%s: campaign %s is named twice", file, w.ID)

@@ -23,7 +23,7 @@ func FuzzApply(f *testing.F) {
 		}
 		seen := map[string]bool{}
 		for _, w := range list {
-			if !dibs.ValidID(w.ID) || seen[w.ID] {
+			if !dibs.IsID(w.ID) || seen[w.ID] {
 				t.Errorf("%q has the campaign %q", text, w.ID)
 			}
 			seen[w.ID] = true
