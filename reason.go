@@ -62,7 +62,7 @@ var reasons = [ReasonCount]ReasonInfo{
 	InvalidRequest:    {"invalid_request", 400, 20001, false, Text{"The request is not valid", "参数错误"}},
 	TooLarge:          {"invalid_request", 413, 20001, false, Text{"The request is too large", "请求内容过大"}},
 	KeyReused:         {"idempotency_key_reused", 422, 20001, false, Text{"This idempotency key was used for another request", "幂等键已用于其他请求"}},
-	Unauthenticated:   {"unauthenticated", 401, 10002, false, Text{"Who you are could not be verified", "用户身份未通过验证"}},
+	Unauthenticated:   {"unauthenticated", 401, 10002, false, Text{"Your identity could not be verified", "用户身份未通过验证"}},
 	Forbidden:         {"forbidden", 403, 10003, false, Text{"You may not do this", "没有权限"}},
 	NotEligible:       {"not_eligible", 403, 30009, false, Text{"This campaign is not open to you", "不在活动范围内"}},
 	NotFound:          {"not_found", 404, 30002, false, Text{"There is no such thing", "不存在"}},

@@ -348,15 +348,15 @@ type Imported struct {
 	Campaign *Campaign
 }
 
-// notNull is the problem of a null in the place of a field that there must be.
-var notNull = Text{"cannot be null: leave it out to keep it", "不能为 null：不修改时请省略该字段"}
+// NotNull is the problem of a null in the place of a field that there must be.
+var NotNull = Text{"cannot be null: leave it out to keep it", "不能为 null：不修改时请省略该字段"}
 
 // nullFaults lists the nulls that no field can take.
 func nullFaults[T any](names []string, clear map[string]func(*T)) []Fault {
 	var fs []Fault
 	for _, name := range names {
 		if clear[name] == nil {
-			fs = append(fs, Fault{"/" + name, notNull})
+			fs = append(fs, Fault{"/" + name, NotNull})
 		}
 	}
 	return fs

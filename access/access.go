@@ -3,25 +3,11 @@ package access
 import (
 	"context"
 	"log/slog"
-	"slices"
 	"time"
 
 	"github.com/dibs-dev/dibs"
 	"github.com/dibs-dev/dibs/internal/batch"
 )
-
-// Role is what an API key may do.
-type Role string
-
-// roles are all roles, the least first.
-var roles = []Role{RoleViewer, RoleEditor, RolePublisher, RoleAdmin}
-
-// May reports whether a role may do what another one may. A role that there is
-// not may do nothing.
-func (r Role) May(other Role) bool {
-	has, needs := slices.Index(roles, r), slices.Index(roles, other)
-	return needs >= 0 && has >= needs
-}
 
 // APIKey is a key of the admin API. The key itself is shown once, at
 // creation; the ledger keeps its SHA-256.

@@ -72,7 +72,7 @@ func (s *Sessions) TakePending(ctx context.Context, code, challenge string, at t
 	hash := sha256.Sum256([]byte(code))
 	is, err := s.ledger.TakePending(ctx, hash[:], challenge, at)
 	if errors.Is(err, dibs.ErrNotFound) {
-		err = errSignedIn
+		err = ErrCodeUsed
 	}
 	return is, err
 }
@@ -80,8 +80,8 @@ func (s *Sessions) TakePending(ctx context.Context, code, challenge string, at t
 // NewSessionID returns an id for a session.
 func NewSessionID() string { return dibs.NewID("s-") }
 
-// errSignedIn answers a code that was used before.
-var errSignedIn = dibs.Fail(dibs.Unauthenticated, dibs.Text{EN: "the code is not valid, or was used before", ZH: "登录码无效或已使用"})
+// ErrCodeUsed answers a code that no sign-in waits for, or that was used before: which of them is not told.
+var ErrCodeUsed = dibs.Fail(dibs.Unauthenticated, dibs.Text{EN: "the code is not valid, or was used before", ZH: "登录码无效或已使用"})
 
 // SignIn begins a session of a person: it makes a key that lasts as long as the session, and is revoked with it.
 // *Error of Unauthenticated when the ID was used before, of InvalidRequest for a name that cannot be a key's.
@@ -94,7 +94,7 @@ func (s *Sessions) SignIn(ctx context.Context, in SignIn) (k *APIKey, secret str
 	k.Person = in.Person.Subject
 	is = newSession(in.ID, k, now, in.Until, in.Address, in.Agent)
 	stored, err := s.ledger.InsertSignIn(ctx, k, is)
-	if err := orRefusal(stored, err, errSignedIn); err != nil {
+	if err := orRefusal(stored, err, ErrCodeUsed); err != nil {
 		return nil, "", nil, err
 	}
 	return k, secret, is, nil

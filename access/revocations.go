@@ -54,7 +54,7 @@ func (s *RevocationSpec) revocation(now time.Time) (*Revocation, error) {
 		}
 	}
 	fault((s.JTI == "") == (s.User == ""), "", dibs.Text{EN: "exactly one of jti and user_id is required", ZH: "jti 和 user_id 必须且只能提供一个"})
-	fault(s.User != "" && !dibs.IsID(s.User), "/user_id", dibs.Text{EN: "must be 1-64 characters of A-Z a-z 0-9 . _ -", ZH: "必须是 1-64 个 A-Z a-z 0-9 . _ - 字符"})
+	fault(s.User != "" && !dibs.IsID(s.User), "/user_id", dibs.BadID)
 	fs = append(fs, dibs.TextFault("/jti", s.JTI, false, maxJTI)...)
 	fs = append(fs, dibs.TextFault("/why", s.Why, false, maxRevokeWhy)...)
 	fault(s.JTI != "" && !s.IssuedBefore.IsZero(), "/issued_before", dibs.Text{EN: "goes with user_id", ZH: "只能与 user_id 一起使用"})

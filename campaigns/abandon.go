@@ -33,7 +33,7 @@ func (s *Campaigns) AbandonShard(ctx context.Context, id string, shard int, a Ab
 	}
 	defer unlock()
 	if shard < 0 || shard >= c.Shards {
-		return nil, dibs.Fail(dibs.NotFound, dibs.Text{EN: "The campaign has no such shard", ZH: "活动没有这个分片"})
+		return nil, dibs.Fail(dibs.NotFound, dibs.Text{EN: "the campaign has no such shard", ZH: "活动没有这个分片"})
 	}
 	at := dibs.ShardID{Campaign: c.Number, Shard: uint8(shard)}
 	if lost, err := s.isLost(ctx, c, at); err != nil {

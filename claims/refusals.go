@@ -10,7 +10,7 @@ import (
 // LevelLost is the refusal of a claim whose yes would survive less than the level
 // says.
 var LevelLost = undecided(dibs.Text{
-	EN: "a claim could not be kept as safely as promised now; claims go on when it can",
+	EN: "claims cannot be stored at the promised level of durability now; they go on when they can",
 	ZH: "当前无法按承诺的持久级别保存领取结果，恢复后将继续",
 })
 

@@ -127,27 +127,6 @@ type LotteryEntry struct {
 	At     time.Time
 }
 
-// SavedPlace is a place of a waiting room that is kept in one process.
-type SavedPlace struct {
-	Number int64
-	UserID string
-}
-
-// PlaceGivenUp is how much higher the number of a place is kept that was given up.
-const PlaceGivenUp int64 = 1 << 40
-
-// SavedRoom is how far such a room was.
-type SavedRoom struct {
-	Campaign uint32
-	// Tail is the last number given, Early how many arrived before the start, -1
-	// before it, and Seed what these were shuffled by.
-	Tail, Early int64
-	Seed        string
-	// AdmittedMicro is a million times up to which place it has admitted, at At.
-	AdmittedMicro int64
-	At            time.Time
-}
-
 // RoomLedger keeps lotteries, and the places of rooms that one process keeps.
 // Every method is one transaction, safe for concurrent use.
 type RoomLedger interface {

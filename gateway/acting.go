@@ -300,7 +300,7 @@ func (c *conn) subscribe(m *topicMessage) *fault {
 		return nil
 	}
 	if !dibs.IsID(m.CampaignID) {
-		return refuse(errNoCampaign)
+		return refuse(dibs.NoSuchCampaign)
 	}
 	c.mu.Lock()
 	n := len(c.subs)
@@ -339,8 +339,6 @@ func (c *conn) subscribe(m *topicMessage) *fault {
 	}
 	return nil
 }
-
-var errNoCampaign = dibs.Fail(dibs.NotFound, dibs.Text{EN: "there is no such campaign", ZH: "该活动不存在"})
 
 // It is answered also when there was no subscription, so that a repeat is safe.
 func (c *conn) unsubscribe(m *topicMessage) {

@@ -73,7 +73,7 @@ func (h *Hub) Events(w http.ResponseWriter, r *http.Request, campaign, last stri
 		after = dibs.Mark{Version: -1}
 	}
 	if !dibs.IsID(campaign) {
-		return errNoCampaign
+		return dibs.NoSuchCampaign
 	}
 	if err := h.enter(v.Address); err != nil {
 		return err

@@ -77,7 +77,7 @@ var (
 	errNoToken  = dibs.Fail(dibs.Unauthenticated, dibs.Text{EN: "send Authorization: Bearer with a token", ZH: "请在 Authorization: Bearer 中携带令牌"})
 	errBadToken = dibs.Fail(dibs.Unauthenticated, dibs.Text{EN: "the token is not valid or has expired", ZH: "令牌无效或已过期"})
 	// errNoUserToken answers a claim with an API key, or with anything else.
-	errNoUserToken = dibs.Fail(dibs.Unauthenticated, dibs.Text{EN: "Sign in again: the token is not a user's.", ZH: "请重新登录：当前令牌不是用户令牌。"})
+	errNoUserToken = dibs.Fail(dibs.Unauthenticated, dibs.Text{EN: "sign in again: the token is not a user's", ZH: "请重新登录：当前令牌不是用户令牌"})
 	errUsersOnly   = dibs.Fail(dibs.Forbidden, dibs.Text{EN: "this call is for users: send a user token, not an API key", ZH: "该接口仅供用户调用：请使用用户令牌而非 API 密钥"})
 	errAdminOnly   = dibs.Fail(dibs.Forbidden, dibs.Text{EN: "this call needs an API key", ZH: "该接口需要 API 密钥"})
 )

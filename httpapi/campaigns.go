@@ -48,8 +48,6 @@ type Campaigns interface {
 const campaignExample = `{"id":"phone-noon","kind":"sale","title":"Phone at noon","starts_at":"2026-12-01T04:00:00Z","ends_at":"2026-12-01T06:00:00Z",` +
 	`"stock":{"units":200},"limit_per_user":1,"price":{"amount":99900,"currency":"CNY"},"pay_within":"15m"}`
 
-var errNoCampaign = dibs.Fail(dibs.NotFound, dibs.Text{EN: "there is no such campaign", ZH: "该活动不存在"})
-
 // campaignHandlers show and change campaigns. The views for callers without
 // credentials come from the page cache.
 // Users get views that may be some tenths of a second old; administrators get those
@@ -171,7 +169,7 @@ func (h *campaignHandlers) get(ctx context.Context, c *call, in *PathID) (api.Ca
 		return api.CampaignView{}, err
 	}
 	if campaign.State == dibs.Draft && !c.caller.isAdmin() {
-		return api.CampaignView{}, errNoCampaign
+		return api.CampaignView{}, dibs.NoSuchCampaign
 	}
 	v, err := h.campaigns.CampaignView(ctx, campaign, c.caller.isAdmin())
 	if err != nil {

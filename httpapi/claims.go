@@ -22,8 +22,6 @@ type Claims interface {
 	Luck(ctx context.Context, campaignID string, most int) (claims.Luck, error)
 }
 
-var errNoClaim = dibs.Fail(dibs.NotFound, dibs.Text{EN: "there is no such claim", ZH: "该领取记录不存在"})
-
 // claimsInput filters a campaign's claims.
 type claimsInput struct {
 	PathID
@@ -69,7 +67,7 @@ func (h *claimHandlers) register() {
 			return api.ClaimView{}, err
 		}
 		if !c.caller.isAdmin() && claim.UserID != c.caller.user {
-			return api.ClaimView{}, errNoClaim
+			return api.ClaimView{}, dibs.NoSuchClaim
 		}
 		return claimView(c, claim), nil
 	})

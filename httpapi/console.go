@@ -25,11 +25,7 @@ import (
 // SessionKeySize is the length of Config.SessionKey.
 const SessionKeySize = sessions.KeySize
 
-// errNoCode does not tell a code that was used from one that never was.
-var (
-	errForeign = dibs.Fail(dibs.Forbidden, dibs.Text{EN: "another site's page may not do this", ZH: "其他站点的页面不能执行此操作"})
-	errNoCode  = dibs.Fail(dibs.Unauthenticated, dibs.Text{EN: "the code is not valid, or was used before", ZH: "登录码无效或已使用"})
-)
+var errForeign = dibs.Fail(dibs.Forbidden, dibs.Text{EN: "another site's page may not do this", ZH: "其他站点的页面不能执行此操作"})
 
 // LoginCodes exchange codes that are good once for the API keys that they stand for.
 type LoginCodes interface {
@@ -215,7 +211,7 @@ func (h *sessionHandlers) signIn(ctx context.Context, c *call, body *sessionBody
 		}
 		if !ok {
 			h.failed(ctx, c, at)
-			return sessionView{}, errNoCode
+			return sessionView{}, access.ErrCodeUsed
 		}
 	}
 	key, err := h.keys.CheckKey(ctx, secret)

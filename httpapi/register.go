@@ -245,7 +245,7 @@ func readNulls(op *operation, value, body any) error {
 	}
 	fs := make([]dibs.Fault, len(names))
 	for i, name := range names {
-		fs[i] = dibs.Fault{Field: "/" + name, Problem: dibs.Text{EN: "cannot be null: leave it out to keep it", ZH: "不能为 null：不修改时请省略该字段"}}
+		fs[i] = dibs.Fault{Field: "/" + name, Problem: dibs.NotNull}
 	}
 	return dibs.Invalid(fs...)
 }

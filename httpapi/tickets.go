@@ -10,7 +10,7 @@ import (
 	"github.com/dibs-dev/dibs/gate"
 )
 
-var errNoTickets = dibs.Fail(dibs.NotFound, dibs.Text{EN: "this campaign has no tickets", ZH: "该活动无需凭票"})
+var errNoTickets = dibs.Fail(dibs.NotFound, dibs.Text{EN: "this campaign has no tickets", ZH: "该活动没有入场凭证"})
 
 // registerTickets adds the routes that give tickets out. Without tickets, no campaign asks for one.
 func registerTickets(a *routes, campaigns PublicCampaigns, tickets gate.Tickets) {

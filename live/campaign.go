@@ -126,4 +126,4 @@ func (l *Campaign) Wake() {
 	}
 }
 
-var tooManyLookups = dibs.Text{EN: "too many look-ups at once", ZH: "查询过于频繁"}
+var tooManyLookups = dibs.Text{EN: "too many look-ups at once", ZH: "当前查询过多，请稍后重试"}

@@ -26,7 +26,7 @@ type Loader struct {
 	// was found: also those that are over, which nothing loads.
 	halts     sync.Map // string -> error
 	undivided undivided
-	// waitsForUnits is since when the ledger waitsForUnits what left other shards for one.
+	// waitsForUnits is since when the ledger lacks what left other shards for one.
 	waitsForUnits sync.Map // dibs.ShardID -> time.Time
 	// stuckTail is why grants of a campaign that is over could not be settled at
 	// start; nil when all were.

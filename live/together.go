@@ -91,7 +91,7 @@ func (s *Loader) SettleTails(ctx context.Context, c *dibs.Campaign, ids []dibs.S
 	return s.settleShards(ctx, shards, givenUp)
 }
 
-// settleShards is AdoptTails for shards that this node may have opened before.
+// settleShards is SettleTails for shards that this node may have opened before.
 func (s *Loader) settleShards(ctx context.Context, shards []*Shard, givenUp bool) error {
 	var failed error
 	for moved := true; moved && ctx.Err() == nil; {
@@ -119,7 +119,7 @@ func (s *Loader) settleShards(ctx context.Context, shards []*Shard, givenUp bool
 	return errors.Join(failed, ctx.Err())
 }
 
-// settleTailOf is AdoptTails for one shard, and for the others what it may need of them.
+// settleTailOf is SettleTails for one shard, and for the others what it may need of them.
 func (s *Loader) settleTailOf(ctx context.Context, c *dibs.Campaign, id dibs.ShardID) error {
 	var all []dibs.ShardID
 	for i := range c.Shards {

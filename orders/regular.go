@@ -141,7 +141,8 @@ type Request struct {
 	Issued  time.Time
 }
 
-// Order asks for units of a product's own stock.
+// Order is a Request as the ledger takes it: validated, with its key hashed and the server's
+// bounds filled in.
 type Order struct {
 	ProductID string
 	UserID    string

@@ -11,12 +11,13 @@ import (
 )
 
 // Confirm takes note of a payment, once: the same ref again returns the claim.
+// replayed reports, here and below, that the step was made before, under the same ref.
 // A claim that is on its way to the ledger is waited for. A payment whose claim
 // was released follows the campaign's rule: the claim returned may then be a new
 // one that names the old, or the old one with a payment that is due back.
 // *Error of NotFound, InvalidRequest for another amount, InvalidState, or
 // Unavailable: repeat it with the same ref.
-func (s *Orders) Confirm(ctx context.Context, id string, p dibs.PaymentSpec) (*dibs.Claim, bool, error) {
+func (s *Orders) Confirm(ctx context.Context, id string, p dibs.PaymentSpec) (claim *dibs.Claim, replayed bool, err error) {
 	fs := dibs.TextFault("/payment_ref", p.PaymentRef, true, dibs.MaxRefLen)
 	if p.Amount != nil {
 		fs = append(fs, p.Amount.Faults("/amount")...)
@@ -25,7 +26,7 @@ func (s *Orders) Confirm(ctx context.Context, id string, p dibs.PaymentSpec) (*d
 		return nil, false, dibs.Invalid(fs...)
 	}
 	facts := dibs.EventFacts{Ref: p.PaymentRef, Amount: p.Amount}
-	claim, replayed, err := s.step(ctx, id, dibs.Move{Step: dibs.StepConfirm, EventFacts: facts})
+	claim, replayed, err = s.step(ctx, id, dibs.Move{Step: dibs.StepConfirm, EventFacts: facts})
 	if errors.Is(err, dibs.ErrLatePayment) {
 		return s.payLate(ctx, claim, facts)
 	}
@@ -36,21 +37,21 @@ func (s *Orders) Confirm(ctx context.Context, id string, p dibs.PaymentSpec) (*d
 }
 
 // Cancel gives a pending claim up: its stock comes back. user is whose claim it
-// must be, empty for anyone's. ref makes it happen once; it may be empty.
-func (s *Orders) Cancel(ctx context.Context, id, user, ref string) (*dibs.Claim, bool, error) {
+// must be, empty for anyone's. ref makes it happen once; it may be empty. Errors as Confirm.
+func (s *Orders) Cancel(ctx context.Context, id, user, ref string) (claim *dibs.Claim, replayed bool, err error) {
 	return s.step(ctx, id, dibs.Move{Step: dibs.StepCancel, UserID: user, EventFacts: dibs.EventFacts{Ref: ref}})
 }
 
 // Refund notes that money went back, all that is left of it or a part, and
 // takes the stock back when told to. Refunds never exceed what was
-// paid. ref makes it happen once; it may be empty.
-func (s *Orders) Refund(ctx context.Context, id string, r dibs.RefundSpec, ref string) (*dibs.Claim, bool, error) {
+// paid. ref makes it happen once; it may be empty. Errors as Confirm.
+func (s *Orders) Refund(ctx context.Context, id string, r dibs.RefundSpec, ref string) (claim *dibs.Claim, replayed bool, err error) {
 	return s.RefundWithin(ctx, id, r, ref, 0)
 }
 
 // RefundWithin is Refund that brings what went back of the claim to a bound at most, in minor units; 0 for no bound. Of
 // refunds at the same time that exceed it together, the ledger refuses the later ones: *Error of InvalidState.
-func (s *Orders) RefundWithin(ctx context.Context, id string, r dibs.RefundSpec, ref string, bound int64) (*dibs.Claim, bool, error) {
+func (s *Orders) RefundWithin(ctx context.Context, id string, r dibs.RefundSpec, ref string, bound int64) (claim *dibs.Claim, replayed bool, err error) {
 	if r.Amount != nil {
 		if fs := r.Amount.Faults("/amount"); len(fs) > 0 {
 			return nil, false, dibs.Invalid(fs...)
@@ -59,8 +60,8 @@ func (s *Orders) RefundWithin(ctx context.Context, id string, r dibs.RefundSpec,
 	return s.step(ctx, id, dibs.Move{Step: dibs.StepRefund, Within: bound, EventFacts: dibs.EventFacts{Ref: ref, Amount: r.Amount, Restock: r.Restock}})
 }
 
-// Redeem notes the use of a coupon, once for each ref.
-func (s *Orders) Redeem(ctx context.Context, id string, r dibs.RedeemSpec) (*dibs.Claim, bool, error) {
+// Redeem notes the use of a coupon, once for each ref. Errors as Confirm.
+func (s *Orders) Redeem(ctx context.Context, id string, r dibs.RedeemSpec) (claim *dibs.Claim, replayed bool, err error) {
 	fs := dibs.TextFault("/ref", r.Ref, true, dibs.MaxRefLen)
 	if r.UserID != "" && !dibs.IsID(r.UserID) {
 		fs = append(fs, dibs.Fault{Field: "/user_id", Problem: dibs.BadID})
@@ -75,8 +76,8 @@ func (s *Orders) Redeem(ctx context.Context, id string, r dibs.RedeemSpec) (*dib
 }
 
 // Unredeem rolls the use of a coupon back: it can be used again, under another
-// ref.
-func (s *Orders) Unredeem(ctx context.Context, id string, r dibs.UnredeemSpec) (*dibs.Claim, bool, error) {
+// ref. Errors as Confirm.
+func (s *Orders) Unredeem(ctx context.Context, id string, r dibs.UnredeemSpec) (claim *dibs.Claim, replayed bool, err error) {
 	if fs := dibs.TextFault("/ref", r.Ref, false, dibs.MaxRefLen); len(fs) > 0 {
 		return nil, false, dibs.Invalid(fs...)
 	}
@@ -84,8 +85,8 @@ func (s *Orders) Unredeem(ctx context.Context, id string, r dibs.UnredeemSpec) (
 }
 
 // Ship notes how the goods of a confirmed claim travel. Said again otherwise,
-// the last word counts.
-func (s *Orders) Ship(ctx context.Context, id string, sh dibs.ShipmentSpec) (*dibs.Claim, bool, error) {
+// the last word counts. Errors as Confirm.
+func (s *Orders) Ship(ctx context.Context, id string, sh dibs.ShipmentSpec) (claim *dibs.Claim, replayed bool, err error) {
 	fs := dibs.TextFault("/carrier", sh.Carrier, true, dibs.MaxCarrierLen)
 	fs = append(fs, dibs.TextFault("/tracking_no", sh.TrackingNo, true, dibs.MaxRefLen)...)
 	if len(fs) > 0 {

@@ -245,7 +245,7 @@ func (s *Webhooks) Redeliver(ctx context.Context, endpoint, event string) (int64
 		return 0, dibs.AsUnavailable(err, dibs.EffectUnknown)
 	}
 	if n == 0 && event != "" {
-		return 0, dibs.Fail(dibs.NotFound, dibs.Text{EN: "There is no such delivery", ZH: "没有这条投递记录"})
+		return 0, dibs.Fail(dibs.NotFound, dibs.Text{EN: "there is no such delivery", ZH: "没有这条投递记录"})
 	}
 	return n, nil
 }

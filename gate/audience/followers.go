@@ -29,7 +29,7 @@ const followAtOnce = 2000
 func ImportFollowers(ctx context.Context, store gate.AudienceLedger, merchant string, file io.ReadSeeker, done func(stored int64)) (api.FollowersView, error) {
 	v := api.FollowersView{Merchant: merchant}
 	if !dibs.IsID(merchant) {
-		return v, dibs.Invalid(dibs.Fault{Field: "/id", Problem: badID})
+		return v, dibs.Invalid(dibs.Fault{Field: "/id", Problem: dibs.BadID})
 	}
 	if err := readLines(ctx, file, followerRules, func(gate.Follower) error {
 		v.Imported++
@@ -84,8 +84,6 @@ func merchantOf(ctx context.Context, store gate.AudienceLedger, id string) (gate
 	return *m, nil
 }
 
-var badID = dibs.Text{EN: "must be 1-64 characters of A-Z a-z 0-9 . _ -", ZH: "必须是 1-64 个字符，限 A-Z a-z 0-9 . _ -"}
-
 var followerRules = rules[gate.Follower]{
 	parse: follower,
 	bad: dibs.Text{
@@ -120,7 +118,7 @@ func (k *Keeper) ImportFollowers(ctx context.Context, merchant string, file io.R
 // Merchant returns how many follow a merchant: none, when nobody ever did.
 func (k *Keeper) Merchant(ctx context.Context, id string) (gate.Merchant, error) {
 	if !dibs.IsID(id) {
-		return gate.Merchant{}, dibs.Invalid(dibs.Fault{Field: "/id", Problem: badID})
+		return gate.Merchant{}, dibs.Invalid(dibs.Fault{Field: "/id", Problem: dibs.BadID})
 	}
 	return merchantOf(ctx, k.cfg.Store, id)
 }

@@ -57,7 +57,7 @@ func (i *Imported) View() api.AudienceView {
 // users have been stored; it may be nil.
 func Import(ctx context.Context, store gate.AudienceLedger, id string, file io.Reader, done func(stored int64)) (*Imported, error) {
 	if !dibs.IsID(id) {
-		return nil, dibs.Invalid(dibs.Fault{Field: "/id", Problem: badID})
+		return nil, dibs.Invalid(dibs.Fault{Field: "/id", Problem: dibs.BadID})
 	}
 	seed := make([]byte, seedLen)
 	_, _ = rand.Read(seed)

@@ -376,7 +376,7 @@ func (k *Keeper) Follow(ctx context.Context, merchant string, f gate.Follower, f
 	var fs []dibs.Fault
 	for field, id := range map[string]string{"/id": merchant, "/user": f.User} {
 		if !dibs.IsID(id) {
-			fs = append(fs, dibs.Fault{Field: field, Problem: badID})
+			fs = append(fs, dibs.Fault{Field: field, Problem: dibs.BadID})
 		}
 	}
 	if len(fs) > 0 {

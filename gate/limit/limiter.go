@@ -241,7 +241,7 @@ func (l *Limiter) pass(ctx context.Context, c *dibs.Campaign, req *dibs.ClaimReq
 	return l.turn(ctx, dibs.Result{}, wait)
 }
 
-var blocked = dibs.Text{EN: "from here nobody may claim", ZH: "当前地址或设备不允许领取"}
+var blocked = dibs.Text{EN: "claims from this address or device are blocked", ZH: "当前地址或设备不允许领取"}
 
 // counts reports whether limits per address hold for an address.
 func (l *Limiter) counts(at netip.Addr) bool {

@@ -114,7 +114,7 @@ var (
 	fetchOne  = dibs.Text{EN: "a claim needs a ticket: POST /v1/campaigns/{id}/tickets hands one out", ZH: "领取需要凭票：请先 POST /v1/campaigns/{id}/tickets"}
 	tooOld    = dibs.Text{EN: "the ticket is no longer valid: fetch another one", ZH: "票已过期：请重新获取"}
 	notYours  = dibs.Text{EN: "this is no ticket of yours for this campaign", ZH: "该票不属于您或不属于此活动"}
-	noTickets = dibs.Fail(dibs.NotFound, dibs.Text{EN: "this campaign has no tickets", ZH: "该活动无需凭票"})
+	noTickets = dibs.Fail(dibs.NotFound, dibs.Text{EN: "this campaign has no tickets", ZH: "该活动没有入场凭证"})
 )
 
 // required is a refusal that a ticket would have prevented.

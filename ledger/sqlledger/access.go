@@ -46,7 +46,7 @@ func insertKey(ctx context.Context, s *sqldb.Session, k *access.APIKey) error {
 // KeyByHash returns a key that is not revoked, by its SHA-256. ErrNotFound.
 func (ac *Access) KeyByHash(ctx context.Context, hash []byte) (*access.APIKey, error) {
 	return sqldb.ReadOne(ctx, ac.db, "read API key", `SELECT `+keyColumns+` FROM api_keys WHERE hash = ? AND revoked_at = 0`, []any{hash},
-		dibs.Fail(dibs.NotFound, dibs.Text{EN: "There is no such API key", ZH: "API 密钥不存在"}), scanKey)
+		dibs.Fail(dibs.NotFound, dibs.Text{EN: "there is no such API key", ZH: "API 密钥不存在"}), scanKey)
 }
 
 // Keys lists all keys, the newest first.

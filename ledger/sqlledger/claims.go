@@ -44,7 +44,7 @@ const byKey = `user_id = ? AND campaign = ? AND request_key = ? ORDER BY created
 // ClaimByKey returns a user's claim by the hash of its request key; 0 finds
 // none. ErrNotFound.
 func (cl *Claims) ClaimByKey(ctx context.Context, campaign uint32, user string, key uint64) (*dibs.Claim, error) {
-	none := dibs.Fail(dibs.NotFound, dibs.Text{EN: "There is no claim by this key", ZH: "没有使用该幂等键的订单"})
+	none := dibs.Fail(dibs.NotFound, dibs.Text{EN: "there is no claim by this key", ZH: "没有使用该幂等键的领取记录"})
 	if key == 0 {
 		return nil, none
 	}

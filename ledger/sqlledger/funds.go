@@ -157,7 +157,7 @@ func sameDeposit(ctx context.Context, s *sqldb.Session, d *funds.Deposit) error 
 		AND what = ? AND ref = ? AND side = 1`, []any{string(funds.TransferDeposit), d.Ref}, &user, &currency, &amount)
 	if err == nil && (user != d.UserID || currency != d.Amount.Currency || amount != d.Amount.Amount) {
 		err = dibs.Fail(dibs.AlreadyExists, dibs.Text{
-			EN: "Another deposit has this ref: another user's, or of another amount", ZH: "该 ref 已用于另一笔充值（用户或金额不同）",
+			EN: "another deposit has this ref: another user's, or of another amount", ZH: "该 ref 已用于另一笔充值（用户或金额不同）",
 		})
 	}
 	return err

@@ -83,9 +83,6 @@ func (v TokenView) Remembered() any {
 	return v
 }
 
-// errCode does not say what is wrong with a code.
-var errCode = dibs.Fail(dibs.Unauthenticated, dibs.Text{EN: "the code is not valid, or was used before", ZH: "登录码无效或已使用"})
-
 // Exchange gives a command line the key of a person. *dibs.Error of Unauthenticated for a code that is not its own, is
 // too old, or was used before.
 func (d *Door) Exchange(ctx context.Context, body *TokenBody, v Visit) (TokenView, error) {
@@ -109,7 +106,7 @@ func (d *Door) Exchange(ctx context.Context, body *TokenBody, v Visit) (TokenVie
 // identified returns the person whom the provider identified for a command line, once: the code is used up.
 func (d *Door) identified(ctx context.Context, body *TokenBody) (access.Person, error) {
 	if len(body.Verifier) < minVerifier || len(body.Verifier) > maxVerifier {
-		return access.Person{}, errCode
+		return access.Person{}, access.ErrCodeUsed
 	}
 	sum := sha256.Sum256([]byte(body.Verifier))
 	return d.Sessions.TakePending(ctx, body.Code, base64.RawURLEncoding.EncodeToString(sum[:]), d.Now())
