@@ -14,12 +14,12 @@ import (
 func TestWatchAnnouncement(t *testing.T) {
 	env := clitest.Served(t)
 	clitest.Publish(t, clitest.Admin(t, strings.TrimPrefix(env[0], "DIBS_URL=")), "phone", 10)
-	clitest.Run(t, env, "follower", "import", clitest.WriteFile(t, "f.csv", "42\n43\n44\n"), "--merchant", "shop").Want(t, 0)
+	clitest.Run(t, env, "follower", "import", clitest.WriteFile(t, "f.csv", numbers(1, 300)), "--merchant", "shop").Want(t, 0)
 	told := []string{"campaign", "announce", "phone", "--merchant", "shop", "--threshold", "1", "--first", "1", "--rate", "1", "--watch"}
 	watch := clitest.Start(t, env, append(told, "--id", "slow")...)
-	watch.Await(t, watch.Err, `running  [123] of 3 enqueued`)
+	watch.Await(t, watch.Err, `running  \d+ of 300 enqueued`)
 	clitest.Run(t, env, "announcement", "pause", "slow").Want(t, 0)
-	watch.Await(t, watch.Err, `paused  [123] of 3 enqueued`)
+	watch.Await(t, watch.Err, `paused  \d+ of 300 enqueued`)
 	clitest.Run(t, env, "announcement", "cancel", "slow").Want(t, 0)
 	if code := watch.Code(t); code != 0 || !strings.Contains(watch.Out.String(), "state      cancelled") {
 		t.Errorf("exit code %d: %s", code, watch.Out)
@@ -41,7 +41,7 @@ func TestWatchAnnouncement(t *testing.T) {
 	}
 	// Ctrl-C ends the looking, not the announcement.
 	watch = clitest.Start(t, env, append(told, "--id", "third")...)
-	watch.Await(t, watch.Err, `of 3 enqueued`)
+	watch.Await(t, watch.Err, `of 300 enqueued`)
 	if code := watch.Stop(t); code != 0 {
 		t.Errorf("exit code %d", code)
 	}
