@@ -121,7 +121,7 @@ var samples = []sample{
 	{"GET /v1/audiences", "/v1/audiences", "", asAdmin, 200},
 	{"POST /v1/merchants/{id}/followers/{user}", "/v1/merchants/shop/followers/42", `{"rank":5}`, asAdmin, 200},
 	{"GET /v1/merchants/{id}/followers", "/v1/merchants/shop/followers", "", asAdmin, 200},
-	{"POST /v1/merchants/{id}/followers", "/v1/merchants/shop/followers", "user,rank\n43,1\n44\n", asAdmin + "\nContent-Type: text/csv", 200},
+	{"POST /v1/merchants/{id}/followers", "/v1/merchants/shop/followers", "user,rank\n43,1\n44\n" + moreFollowers, asAdmin + "\nContent-Type: text/csv", 200},
 	{"POST /v1/merchants/{id}/followers", "/v1/merchants/shop/followers", "43,x\n", asAdmin + "\nContent-Type: text/csv", 400},
 	{"GET /v1/merchants/{id}", "/v1/merchants/shop", "", asAdmin, 200},
 	{"GET /v1/merchants/threshold", "/v1/merchants/threshold?cover=99", "", asAdmin, 200},
@@ -167,6 +167,14 @@ var samples = []sample{
 	{"POST /v1/approvals/{id}/reject", "/v1/approvals/none/reject", `{}`, asAdmin, 404},
 	{"DELETE /v1/sessions/{id}", "/v1/sessions/none", "", asAdmin, 404},
 }
+
+// moreFollowers make an announcement at one a second last for minutes, however slow the machine is.
+var moreFollowers = func() (lines string) {
+	for i := range 300 {
+		lines += fmt.Sprintln(1000 + i)
+	}
+	return lines
+}()
 
 const keyBody = `{"name":"till","role":"publisher","scopes":{"campaigns":["c"],"actions":["confirm-claim"]},"expires_at":"2036-01-01T00:00:00Z"}`
 
