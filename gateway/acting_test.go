@@ -167,17 +167,18 @@ func TestTokenExpires(t *testing.T) {
 		must(t, err)
 		return raw
 	}
-	// The API allows half a minute between the clocks: this is soon over.
-	short := token(-25 * time.Second)
 	lasting, brief := r.dial(), r.dial()
 	for _, p := range []*peer{lasting, brief} {
-		p.send(message{"type": "auth", "token": short})
+		// The API allows half a minute between the clocks: this is soon over, so nothing comes between.
+		p.send(message{"type": "auth", "token": token(-25 * time.Second)})
 		if w := p.next("welcome"); w["expires_at"] == nil {
 			t.Errorf("%v", w)
 		}
+		if p == lasting {
+			p.send(message{"type": "auth", "token": token(time.Hour)})
+			p.next("welcome")
+		}
 	}
-	lasting.send(message{"type": "auth", "token": token(time.Hour)})
-	lasting.next("welcome")
 	if e := brief.next("error"); e["reason"] != "unauthenticated" {
 		t.Errorf("%v", e)
 	}
