@@ -322,11 +322,17 @@ func TestOneDeploymentAway(t *testing.T) {
 		_, err := s.claim(here, "ann")
 		return away(err)
 	})
-	asked := time.Now()
-	var failed *dibs.Error
-	_, err := s.claim(here, "bob")
-	if took := time.Since(asked); !errors.As(err, &failed) || failed.Effect != dibs.EffectUnknown || took > time.Second {
-		t.Errorf("a claim with a key is refused after %s: %v", took, err)
+	quickest := time.Hour
+	for range 5 {
+		asked := time.Now()
+		var failed *dibs.Error
+		if _, err := s.claim(here, "bob"); !errors.As(err, &failed) || failed.Effect != dibs.EffectUnknown {
+			t.Errorf("a claim with a key is refused: %v", err)
+		}
+		quickest = min(quickest, time.Since(asked))
+	}
+	if quickest > time.Second {
+		t.Errorf("a claim with a key is refused after %s at the soonest", quickest)
 	}
 	s.granted(there, "bob")
 	if _, err := s.eng.Stats(t.Context(), here); !away(err) {
