@@ -77,7 +77,7 @@ func noneAnswers(t *testing.T, e *redisengine.Engine, shard dibs.ShardID) {
 // to a process that has seen nothing of it too, although nothing was lost.
 func TestRestartedServerHasToBeLoaded(t *testing.T) {
 	r := startRedis(t, servers.RedisAlways...)
-	a := openEngine(t, redisengine.Config{URL: r.URL(), Patience: time.Second})
+	a := openEngine(t, redisengine.Config{URL: r.URL(), Patience: 20 * time.Second})
 	shard := openSale(t, a, 10, nil)
 	ask := func(e *redisengine.Engine) (dibs.Decision, error) {
 		return e.Claim(t.Context(), dibs.EngineClaim{Shard: shard, UserID: "ann", Key: 1, Quantity: 1})
@@ -86,7 +86,7 @@ func TestRestartedServerHasToBeLoaded(t *testing.T) {
 	must(t, err)
 	r.Kill()
 	must(t, r.Start())
-	b := openEngine(t, redisengine.Config{URL: r.URL()})
+	b := openEngine(t, redisengine.Config{URL: r.URL(), Patience: 20 * time.Second})
 	noneAnswers(t, b, shard)
 	untilNotOpen(t, func() error { _, err := ask(a); return err })
 	noneAnswers(t, a, shard)
