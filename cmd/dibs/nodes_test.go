@@ -158,10 +158,15 @@ func (c *cluster) claim(i int, campaign, user string) (id, reason string) {
 	return claim.ID, ""
 }
 
-// refused fails unless a claim at a node is refused for a reason.
+// refused fails unless a claim at a node is refused for a reason. A node may refuse for another
+// one until Redis has told it of a change; no claim may be granted meanwhile.
 func (c *cluster) refused(i int, campaign, user, want string) {
 	c.t.Helper()
-	if id, reason := c.claim(i, campaign, user); reason != want {
+	id, reason := c.claim(i, campaign, user)
+	for begun := time.Now(); id == "" && reason != want && time.Since(begun) < 10*time.Second && wait.Sleep(c.t.Context(), 5*time.Millisecond); {
+		id, reason = c.claim(i, campaign, user)
+	}
+	if reason != want {
 		c.t.Errorf("node %d answers %s with %q%q, want %s", i, user, id, reason, want)
 	}
 }
