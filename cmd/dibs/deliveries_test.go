@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 
@@ -21,12 +22,11 @@ func TestDeliveries(t *testing.T) {
 	s.campaign("hooked", func(*dibs.CampaignSpec) {})
 	var status atomic.Int64
 	status.Store(http.StatusInternalServerError)
-	receiver := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(int(status.Load())) }))
-	t.Cleanup(receiver.Close)
+	address, hold := webhookOf(t, &status)
 
 	page := s.console("/events", english)
 	page.await(`(() => { const b = document.querySelector("[data-act=hook-add]"); b?.click(); return !!b; })()`)
-	page.answer("url", receiver.URL)
+	page.answer("url", address)
 	page.shows("whsec_")
 	_, _, err := s.as("7").Claim(s.Context(), "hooked", 1, "one")
 	s.must(err)
@@ -42,9 +42,11 @@ func TestDeliveries(t *testing.T) {
 	// asked for then waits until the endpoint is enabled.
 	page.pick("pending")
 	page.act("redeliver", "")
-	page.yes()
-	status.Store(http.StatusGone)
-	page.await(`!document.querySelector("dialog[open] form")`)
+	hold(func() {
+		page.yes()
+		page.await(`!document.querySelector("dialog[open] form")`)
+		status.Store(http.StatusGone)
+	})
 	page.pick("failed")
 	page.await(answeredBy("410"))
 	page = s.console("/", english)
@@ -75,11 +77,28 @@ func TestDeliveries(t *testing.T) {
 	}
 	newSecret(page)
 	page.act("hook-drop", "")
-	if text := tells[string](page, `document.querySelector("dialog[open] form").innerText`); !strings.Contains(text, receiver.URL) {
+	if text := tells[string](page, `document.querySelector("dialog[open] form").innerText`); !strings.Contains(text, address) {
 		t.Errorf("the question names no webhook: %s", text)
 	}
 	page.yes()
 	clitest.Until(t, "no webhook is left", func() bool { return len(hooks()) == 0 })
+}
+
+// webhookOf starts a webhook that answers with a status, and with nothing during what hold runs.
+func webhookOf(t *testing.T, status *atomic.Int64) (address string, hold func(during func())) {
+	t.Helper()
+	var answering sync.Mutex
+	receiver := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		answering.Lock()
+		defer answering.Unlock()
+		w.WriteHeader(int(status.Load()))
+	}))
+	t.Cleanup(receiver.Close)
+	return receiver.URL, func(during func()) {
+		answering.Lock()
+		defer answering.Unlock()
+		during()
+	}
 }
 
 // pick chooses a status of deliveries, which then stands in the address.
