@@ -122,7 +122,7 @@ func newDocument(mux humago.Mux, version string) *document {
 func (d *document) operation(op *operation) huma.Operation {
 	o := d.describe(op, op.problems(d))
 	o.DefaultStatus, o.RejectUnknownQueryParameters = op.successStatus(), op.strictQuery
-	if op.body != nil && op.method == http.MethodPost {
+	if op.body != nil && op.method == http.MethodPost && op.takesKey() {
 		o.Parameters = append(o.Parameters, keyParam())
 	}
 	return o
@@ -269,7 +269,7 @@ func describeUpload[T any](d *document, op *operation) {
 	rs["415"] = d.problem("The body is not CSV")
 	o := d.describe(op, rs)
 	o.Parameters = []*huma.Param{idParam()}
-	if !op.knowsRepeats {
+	if op.takesKey() {
 		o.Parameters = append(o.Parameters, keyParam())
 	}
 	o.RequestBody = &huma.RequestBody{Required: true, Content: map[string]*huma.MediaType{"text/csv": {

@@ -395,3 +395,30 @@ func TestDocumentAllowsNull(t *testing.T) {
 		}
 	}
 }
+
+// The document offers an Idempotency-Key where it has an effect, and says of the other calls that it has none.
+func TestWhoTakesAKey(t *testing.T) {
+	s := newStack(t, nil)
+	var without []string
+	for path, item := range at(s.ask("GET", "/openapi.json", "").json, "paths") {
+		post, ok := item.(map[string]any)["post"].(map[string]any)
+		if !ok {
+			continue
+		}
+		takes := strings.Contains(fmt.Sprint(post["parameters"]), "Idempotency-Key")
+		if none := strings.Contains(fmt.Sprint(post["description"]), "`Idempotency-Key` has no effect"); none == takes {
+			t.Errorf("%s: takes a key: %v, says that it has no effect: %v", path, takes, none)
+		}
+		if !takes {
+			without = append(without, path)
+		}
+	}
+	slices.Sort(without)
+	want := []string{
+		"/v1/campaigns/{id}/lottery/entries", "/v1/campaigns/{id}/queue", "/v1/campaigns/{id}/tickets", "/v1/campaigns/{id}/tickets/challenge",
+		"/v1/dev/payments", "/v1/merchants/{id}/followers", "/v1/merchants/{id}/followers/{user}", "/v1/session", "/v1/users/{user}/erasure", "/v1/ws-tickets",
+	}
+	if !slices.Equal(without, want) {
+		t.Errorf("without a key are %q", without)
+	}
+}

@@ -38,6 +38,9 @@ type operation struct {
 	// knowsRepeats says that the route itself returns the first result to a
 	// repeat, for as long as there is one.
 	knowsRepeats bool
+	// byKey says that such a route knows a repeat by its Idempotency-Key; others know it by
+	// what is asked for, or do it again, and the key has no effect.
+	byKey bool
 	// hidesUser keeps the user of the path, and of the answer, out of the admin log.
 	hidesUser bool
 	// logged puts a GET into the admin log, since what it shows is worth money. The
@@ -100,12 +103,19 @@ func (op *operation) needs() access.Role {
 	return access.RoleAdmin
 }
 
-// describe is the route's description, with what a key needs.
+// takesKey reports whether an Idempotency-Key has an effect.
+func (op *operation) takesKey() bool { return !op.knowsRepeats || op.byKey }
+
+// describe is the route's description, with what its callers need.
 func (op *operation) describe() string {
-	if op.access != adminOnly && op.access != either {
-		return op.description
+	text := op.description
+	if op.method == http.MethodPost && !op.takesKey() {
+		text = strings.TrimSpace(text + " An `Idempotency-Key` has no effect.")
 	}
-	text := strings.TrimSpace(op.description + " Keys need the role " + string(op.needs()))
+	if op.access != adminOnly && op.access != either {
+		return text
+	}
+	text = strings.TrimSpace(text + " Keys need the role " + string(op.needs()))
 	if op.needs() == access.RoleAdmin {
 		return text + "."
 	}

@@ -94,7 +94,7 @@ func (h *orderHandlers) register() {
 	h.alsoCSV("/v1/claims")
 	change(h.routes, operation{
 		method: http.MethodPost, path: "/v1/products/{id}/orders", id: "order-product", tag: tagUser, access: userOnly, status: http.StatusCreated,
-		summary: "Order a product", example: `{"quantity":1}`, knowsRepeats: true, limited: true,
+		summary: "Order a product", example: `{"quantity":1}`, knowsRepeats: true, byKey: true, limited: true,
 		description: "A regular order of the product's own stock, beside the claims of campaigns: `order_type` is 1, `campaign_id` is empty. " +
 			"From then on it is a claim as others are. A product off sale is refused as `paused`. The server's limits and lists count an order as a claim, and a user who holds " +
 			"too many unpaid units of the product is refused with `limit_reached`.",
