@@ -254,7 +254,8 @@ func changesOnThePage(p *pages) {
 // roomOnThePage: a place in the waiting room, which comes nearer, and the claim
 // once it is the user's turn.
 func roomOnThePage(p *pages) {
-	room := &dibs.RoomSpec{Mode: dibs.FIFO, Rate: 3, Burst: 1}
+	// One a second: on a slow machine, too, the queue outlasts what is looked at here.
+	room := &dibs.RoomSpec{Mode: dibs.FIFO, Rate: 1, Burst: 1}
 	p.campaign("queued", func(c *dibs.CampaignSpec) { c.Gate = &dibs.GateSpec{Room: room} })
 	for i := range 60 {
 		_, err := p.as(fmt.Sprintf("early%d", i)).Rooms.Join(p.Context(), "queued")
