@@ -87,6 +87,7 @@ var claimScenarios = []scenario{
 	{name: "charset", method: "POST", path: onePath, body: `{}`, headers: []string{asUser, "Content-Type: application/json; charset=utf-8"}, status: 409},
 	{name: "empty key", method: "POST", path: onePath, body: `{}`, headers: []string{asUser, "Idempotency-Key: "}, status: 400, contains: []string{"Idempotency-Key"}},
 	{name: "long key", method: "POST", path: onePath, body: `{}`, headers: []string{asUser, "Idempotency-Key: " + strings.Repeat("k", 256)}, status: 400, contains: []string{`"/Idempotency-Key"`}},
+	{name: "enormous quantity", method: "POST", path: onePath, body: `{"quantity":99999999999999999999}`, headers: []string{asUser}, status: 400, contains: []string{`"/quantity"`, "must be at most 2147483647"}},
 	{name: "long device", method: "POST", path: onePath, body: `{}`, headers: []string{asUser, "Dibs-Device: " + strings.Repeat("d", 256)}, status: 400, contains: []string{`"/Dibs-Device"`, "must be at most 255 bytes"}},
 	{name: "device in full length", method: "POST", path: onePath, body: `{}`, headers: []string{asUser, "Dibs-Device: " + strings.Repeat("d", 255)}, status: 409},
 	{name: "key with a space", method: "POST", path: onePath, body: `{}`, headers: []string{asUser, "Idempotency-Key: a b"}, status: 400},

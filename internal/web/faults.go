@@ -2,6 +2,7 @@ package web
 
 import (
 	"errors"
+	"strconv"
 	"strings"
 
 	"github.com/danielgtaylor/huma/v2"
@@ -56,13 +57,22 @@ func FaultOf(err error) (dibs.Fault, bool) {
 		if rest, ok := strings.CutPrefix(d.Message, s.huma); ok {
 			t := s.text
 			if s.rest {
-				rest = strings.Trim(rest, `"`)
+				rest = plainNumber(strings.Trim(rest, `"`))
 				t = dibs.Text{EN: t.EN + rest, ZH: t.ZH + rest}
 			}
 			return dibs.Fault{Field: at, Problem: t}, true
 		}
 	}
 	return dibs.Fault{Field: at, Problem: dibs.Text{EN: "is not valid", ZH: "无效"}}, true
+}
+
+// plainNumber writes a bound out that huma writes as 2.147483647e+09; any other text it leaves.
+func plainNumber(text string) string {
+	f, err := strconv.ParseFloat(text, 64)
+	if err != nil {
+		return text
+	}
+	return strconv.FormatFloat(f, 'f', -1, 64)
 }
 
 // pointerOf turns huma's `body.stock.items[3]` into `/stock/items/3`, and
