@@ -62,29 +62,10 @@ type published struct {
 // are none.
 func drawnAgain(s *shop) {
 	s.asAdmin()
-	starts := time.Now().Add(15 * time.Second)
-	s.campaign("draw", func(c *dibs.CampaignSpec) {
-		c.StartsAt = starts
-		c.Gate = &dibs.GateSpec{Room: &dibs.RoomSpec{Mode: dibs.Lottery, RegistrationClosesAt: starts.Add(-time.Second), Winners: 2}}
-	})
-	nonce := ""
-	for i := range 5 {
-		e, err := s.as(fmt.Sprint("u", i)).Lotteries.Register(s.Context(), "draw")
-		s.must(err)
-		nonce = e.Nonce
-	}
-	s.campaign("valued", func(c *dibs.CampaignSpec) {
-		c.StartsAt = starts
-		c.Gate = &dibs.GateSpec{Room: &dibs.RoomSpec{
-			Mode: dibs.Lottery, RegistrationClosesAt: starts.Add(-time.Second), PublicValue: "the index at noon", PublicValueFormat: "decimal:2",
-		}}
-	})
-	for i := range 4 {
-		_, err := s.as(fmt.Sprint("u", i)).Lotteries.Register(s.Context(), "valued")
-		s.must(err)
-	}
-	s.valueTold()
-	page := s.console("/gates/draw", english)
+	draw, nonce := s.registered("draw", 14*time.Second, 5, dibs.RoomSpec{Winners: 2})
+	valued, _ := s.registered("valued", 14*time.Second, 4, dibs.RoomSpec{PublicValue: "the index at noon", PublicValueFormat: "decimal:2"})
+	s.valueTold(valued)
+	page := s.console("/gates/"+draw, english)
 	page.click("Draw again in this browser")
 	page.await(`document.querySelector("#again")?.dataset.state === "good"`)
 	page.shows("The draw is right: 5 registrations, 2 winners")
@@ -92,7 +73,7 @@ func drawnAgain(s *shop) {
 	page.fill("nonce", nonce)
 	page.click("Look for it")
 	page.await(`/^It has (not )?won$/.test(document.querySelector("#again form .tag")?.textContent)`)
-	r := clitest.Run(s.T, []string{"DIBS_ADMIN_KEY=" + s.server.await(s.T, s.server.out, `Admin key +(\S+)`)[1]}, "lottery", "verify", "draw", "--url", s.url, "--user", "u4", "--nonce", nonce, "--output", "json")
+	r := clitest.Run(s.T, []string{"DIBS_ADMIN_KEY=" + s.server.await(s.T, s.server.out, `Admin key +(\S+)`)[1]}, "lottery", "verify", draw, "--url", s.url, "--user", "u4", "--nonce", nonce, "--output", "json")
 	var cli struct{ Mine string }
 	s.must(decode(r.Out, &cli))
 	shown := tells[string](page, `document.querySelector("#again form .tag").textContent`)
@@ -108,23 +89,23 @@ func drawnAgain(s *shop) {
 
 // valueTold: an administrator gives a draw the public value that it waits for, which a publisher may not; the draw with the
 // value is drawn again, and the campaign's history has who gave it.
-func (s *shop) valueTold() {
+func (s *shop) valueTold(valued string) {
 	s.Helper()
 	s.enter(s.key("announcer", access.RolePublisher))
-	page := s.console("/gates/valued", english)
+	page := s.console("/gates/"+valued, english)
 	page.shows("decimal:2")
 	page.shows("The draw waits for a public value: the index at noon")
 	if tells[bool](page, `!!document.querySelector("[data-act=tell]")`) {
 		s.Error("a publisher is offered what needs an administrator")
 	}
 	s.asAdmin()
-	page = s.console("/gates/valued", english)
+	page = s.console("/gates/"+valued, english)
 	page.act("tell", "")
 	page.answer("value", "3888.60")
 	page.click("Draw again in this browser")
 	page.await(`document.querySelector("#again")?.dataset.state === "good"`)
 	page.shows("3888.60")
-	s.console("/campaigns/valued", english).shows("Gave the public value")
+	s.console("/campaigns/"+valued, english).shows("Gave the public value")
 }
 
 // fakeDraw makes a draw; all but every fourth have one fault.

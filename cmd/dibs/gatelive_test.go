@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/dibs-dev/dibs"
+	"github.com/dibs-dev/dibs/gate"
 )
 
 // tile is the text of a tile by its label, as an expression of JavaScript.
@@ -22,15 +23,8 @@ func gateOfALiveCampaign(s *shop) {
 	for i := range 4 {
 		s.must(s.admin.Followers.Set(s.Context(), "corner", fmt.Sprint("u", i), 1, true))
 	}
-	soon, later := time.Now().Add(6*time.Second), time.Now().Add(time.Hour)
-	s.campaign("drawing", func(c *dibs.CampaignSpec) {
-		c.StartsAt = soon
-		c.Gate = &dibs.GateSpec{Room: &dibs.RoomSpec{Mode: dibs.Lottery, RegistrationClosesAt: soon.Add(-time.Second), Winners: 2}}
-	})
-	for i := range 3 {
-		_, err := s.as(fmt.Sprint("u", i)).Lotteries.Register(s.Context(), "drawing")
-		s.must(err)
-	}
+	later := time.Now().Add(time.Hour)
+	drawing, _ := s.registered("drawing", 5*time.Second, 3, dibs.RoomSpec{Winners: 2})
 	s.campaign("asking", func(c *dibs.CampaignSpec) {
 		c.StartsAt, c.EndsAt = later, later.Add(time.Hour)
 		c.Gate = &dibs.GateSpec{
@@ -55,10 +49,33 @@ func gateOfALiveCampaign(s *shop) {
 	}
 	page = s.console("/campaigns/following", english)
 	page.await(tile("Followers") + `.includes("4\ncorner")`)
-	page = s.console("/campaigns/drawing", english)
+	page = s.console("/campaigns/"+drawing, english)
 	page.await(tile("The draw") + `.includes("Drawn\nDrawn at")`)
 	page.await(tile("Registrations") + ` === "Registrations\n3"`)
 	page.await(tile("Winners at most") + ` === "Winners at most\n2"`)
+}
+
+// registered publishes a draw in which users u0, u1 and so on are registered, and returns its id and the last one's nonce.
+// Where registration was closed meanwhile, another draw has twice the time.
+func (s *shop) registered(name string, open time.Duration, users int, room dibs.RoomSpec) (id, nonce string) {
+	s.Helper()
+	for id = name; ; id, open = id+"-again", 2*open {
+		closes := time.Now().Add(open)
+		room.Mode, room.RegistrationClosesAt = dibs.Lottery, closes
+		s.campaign(id, func(c *dibs.CampaignSpec) { c.StartsAt, c.Gate = closes.Add(time.Second), &dibs.GateSpec{Room: &room} })
+		var err error
+		for i := 0; i < users && err == nil; i++ {
+			var e gate.EntryView
+			e, err = s.as(fmt.Sprint("u", i)).Lotteries.Register(s.Context(), id)
+			nonce = e.Nonce
+		}
+		if err == nil {
+			return id, nonce
+		}
+		if time.Now().Before(closes) || open > 20*time.Second {
+			s.Fatal(err)
+		}
+	}
 }
 
 // editedWhole: the form of a draft changes all that PATCH takes of it, and keeps what it does not show; of what is published
