@@ -171,8 +171,8 @@ func operatorsDay(s *shop, _ string) {
 		_, _, err := s.as(fmt.Sprintf("u%d", i)).Claim(s.Context(), "mugs", 1, "one")
 		s.must(err)
 	}
-	page.await(`document.querySelector("#granted")?.textContent === "10" && document.querySelector("#remaining").textContent === "15"`)
-	page.await(`document.querySelector("#sums").dataset.state === "good" && ["engine", "journal", "ledger"].every((n) => document.querySelector("[data-sum=" + n + "]").textContent === "10")`)
+	page.await(`document.querySelector("#granted")?.textContent === "10" && document.querySelector("#remaining")?.textContent === "15"`)
+	page.await(`document.querySelector("#sums")?.dataset.state === "good" && ["engine", "journal", "ledger"].every((n) => document.querySelector("[data-sum=" + n + "]")?.textContent === "10")`)
 	// The engine times no campaign alone, and the screen does not say so.
 	page.await(`[...document.querySelectorAll("#live .tile")].some((t) => t.innerText.includes("Engine latency, p99") && t.innerText.includes("of all campaigns on all nodes"))`)
 	page.act("pause", "Pause")
@@ -233,23 +233,30 @@ func (s *shop) sumsOfThePast(page *tab) {
 // rushOfTheConsole: a rush of 5,000 presses, whose promises all hold, and whose numbers are those of the API.
 func rushOfTheConsole(s *shop, _ string) {
 	s.asAdmin()
-	page := s.console("/rush", english)
-	// What is shown of the stock, and in which state of the rush.
-	tells[bool](page, `!(window.seen = new Set(), new MutationObserver(() => {
-		const left = document.querySelector("#falling #remaining");
-		if (left) window.seen.add(document.querySelector("#rush").dataset.state);
-	}).observe(document.body, { subtree: true, childList: true, characterData: true }))`)
-	page.click("Start the rush")
-	page.await(`!!document.querySelector("#rush[data-state=done]") || document.querySelector("#rush .note.bad")`)
-	page.shows("Every promise held")
+	var page *tab
+	// On a machine that stands still a rush may be over before anything of it is shown: then comes another one.
+	for range 3 {
+		page = s.console("/rush", english)
+		// What is shown of the stock, and in which state of the rush.
+		tells[bool](page, `!(window.seen = new Set(), new MutationObserver(() => {
+			const left = document.querySelector("#falling #remaining");
+			if (left) window.seen.add(document.querySelector("#rush").dataset.state);
+		}).observe(document.body, { subtree: true, childList: true, characterData: true }))`)
+		page.click("Start the rush")
+		page.await(`!!document.querySelector("#rush[data-state=done]") || document.querySelector("#rush .note.bad")`)
+		page.shows("Every promise held")
+		if tells[bool](page, `window.seen.has("running")`) {
+			break
+		}
+	}
 	campaign := tells[string](page, `document.querySelector("#rush a").textContent`)
 	st, err := s.admin.Campaigns.Stats(s.Context(), campaign)
 	s.must(err)
 	if st.Granted != 200 || st.Remaining != 0 {
 		s.Errorf("%+v", st)
 	}
-	page.await(fmt.Sprintf(`["engine", "journal", "ledger"].every((n) => document.querySelector("[data-sum=" + n + "]").textContent === "%d")`, st.Granted))
-	page.await(`window.seen.has("running") && document.querySelector("#falling #remaining").textContent === "0" && !!document.querySelector(".chart canvas")`)
+	page.await(fmt.Sprintf(`["engine", "journal", "ledger"].every((n) => document.querySelector("[data-sum=" + n + "]")?.textContent === "%d")`, st.Granted))
+	page.await(`window.seen.has("running") && document.querySelector("#falling #remaining")?.textContent === "0" && !!document.querySelector(".chart canvas")`)
 	page.await(`document.querySelectorAll("[data-finding=held]").length >= 13 && !document.querySelector("[data-finding=broken]")`)
 	env := []string{"DIBS_URL=" + s.url, "DIBS_ADMIN_KEY=" + s.server.await(s.T, s.server.out, `Admin key +(\S+)`)[1]}
 	clitest.Run(s.T, env, "verify", campaign).Want(s.T, 0, "every promise holds, campaigns verified: 1")
