@@ -46,7 +46,7 @@ function Form() {
 
 /** @param {{id: string}} props */
 function Running({ id }) {
-  const view = useSignal(/** @type {any} */ (null)), lost = useSignal(false), last = useRef(/** @type {any} */ (null));
+  const view = useSignal(/** @type {any} */ (null)), lost = useSignal(false), last = useRef(/** @type {any} */ (null)), atEnd = useRef(/** @type {any} */ (undefined));
   const campaign = view.value?.campaign_id, over = !!view.value && view.value.state !== "running";
   useEffect(() => {
     if (over) return;
@@ -56,8 +56,11 @@ function Running({ id }) {
   useEffect(() => {
     if (over) get("/v1/rehearsals/" + encodeURIComponent(id)).then((v) => (view.value = v), () => {});
   }, [id, over, language.value]);
-  // The promises are judged when everything is in the ledger; the bars follow until they say so.
-  const before = last.current, settled = over && (!before || (before.sums.agree !== null && before.sums.on_the_way === 0));
+  // The promises are judged when everything is in the ledger; the bars follow until they say so. The measure that there
+  // was at the end may be older than the rush: what comes after it counts.
+  const before = last.current;
+  if (over && atEnd.current === undefined) atEnd.current = before;
+  const settled = over && before !== atEnd.current && before.sums.agree !== null && before.sums.on_the_way === 0;
   const { measure: m, data } = useMeasures(campaign || "", !!campaign && !settled), v = view.value, r = v?.report;
   last.current = m;
   if (!v) return html`<p class="muted" role="status">${t(lost.value ? "lost.connection" : "loading")}</p>`;
