@@ -15,39 +15,45 @@
 //
 // # A shard on a node
 //
-// In the code t is a Shard, l the Campaign that holds it, and c its definition. A shard is in
-// one of these states on each node; what is stored says in which:
+// In the code t is a Shard, l the Campaign that holds it, and c its definition. What is stored
+// says in which state a shard is on this node:
 //
 //   - away: the Registry does not have it. An admission of its campaign may be under way, or
 //     have failed and wait for its next attempt (Loader.admissions).
 //   - open: the Registry has it, and this node knows the fence under which it reads and
-//     settles (progress.fence). One of the nodes settles it, by a lease (Shard.Settles).
-//   - closed: the Registry has it, and nothing is settled here: another node has raised the
-//     epoch (progress.fence is 0), or the engine does not have it open (Shard.Seen is nil).
-//     It is being opened again, or waits for the next attempt (reload).
-//   - halted: journal and ledger do not fit together (Loader.halts). The campaign is away, and
-//     refused here until they fit again, after `dibs verify --repair` for instance.
+//     settles (progress.fence). While there is something to settle, one of the nodes does
+//     it, by a lease (Shard.Settles).
+//   - closed: the Registry has it, and it is being opened again or waits for the next attempt
+//     (reload). The fence is 0 when another node has raised the epoch, or the shard's server
+//     was away from the start: nothing is settled here then. When only the engine does not
+//     have it open, what the journal still has of the same epoch is settled.
 //
-// What leads from one to another:
+// Beside that, a campaign can be halted: journal and ledger do not fit together
+// (Loader.halts). It is refused here until they fit again, after dibs verify --repair for
+// instance.
 //
-//	away   -> open    Admit loads a campaign that sells, Recall one that is over, for a late
-//	                  payment. Both open each shard: attach joins what another node has
-//	                  opened, and else Load raises the epoch and brings the shard from the
-//	                  ledger into the engine.
-//	open   -> closed  fencedOff: the engine has a later epoch. notOpen: the engine does not
-//	                  have the shard, since its server was emptied or replaced.
-//	closed -> open    reopen, in the background, with pauses after failures; loadAgain for a
-//	                  shard that is open and does not agree with the ledger.
-//	open   -> halted  halt, when the Settler meets a gap in the journal. The next attempt to
+// What usually leads from one to another:
+//
+//	away   -> open    Admit loads a campaign that sells. Recall loads one that is over, for a
+//	                  late payment or for what is left of a red packet. Both open the shards:
+//	                  attach joins what another node has opened, and else Load raises the
+//	                  epoch and brings the shard from the ledger into the engine. A shard
+//	                  whose server is away is closed at first, beside others that are open.
+//	open   -> closed  fencedOff: the epoch was raised, or the engine and the ledger tell that
+//	                  one of them went back. notOpen: the engine does not have the shard,
+//	                  since its server was emptied or replaced, or it was halted there.
+//	closed -> open    reopen, in the background, with pauses after failures.
+//	open   -> open    loadAgain, in a new epoch: the engine does not agree with the ledger.
+//	open   -> away    halt, when the Settler meets a gap in the journal. The next attempt to
 //	                  open the shard finds the gap too, and haltFor closes it in the engine:
 //	                  no node grants anything of it then.
-//	halted -> open    Admit, once the journal fits again. Of a campaign that is over, SettleTails
-//	                  settles the rest; judgeAgain notes that another node has done so.
 //	open   -> away    retire, some minutes after the end, once all is settled: the engine
-//	                  forgets the shard. Poller.leave does it for shards that no node has open.
+//	                  forgets the shard, and notOpen lets the other nodes follow.
 //
 // What a campaign that is over still has in the journal is settled without opening it:
-// settleEnded finds such shards at the start, SettleTails settles them.
+// settleEnded finds such shards at the start and again while some could not be settled,
+// SettleTails settles them, and judgeAgain notes that another node has done so. Poller.leave
+// has the engine forget those that are live nowhere.
 //
 // # Invariants
 //

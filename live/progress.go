@@ -128,7 +128,7 @@ func (p *progress) wakeLocked() {
 	p.moved = make(chan struct{})
 }
 
-// noteAttempt counts an attempt to settle the shard, and notes why it failed; nil when it did not.
+// noteAttempt counts an attempt to settle or to open the shard, and notes why it failed; nil when it did not.
 func (p *progress) noteAttempt(err error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -146,7 +146,7 @@ func (p *progress) noteAttempt(err error) {
 // brings it, unless it has lost it as well.
 const leftWithin = 30 * time.Second
 
-// waitedTooLong reports whether the ledger lacks it for longer.
+// waitedTooLong reports whether the ledger has lacked it for longer than leftWithin.
 func (p *progress) waitedTooLong() bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -11,7 +11,7 @@ import (
 )
 
 // Confirm takes note of a payment, once: the same ref again returns the claim.
-// replayed reports, here and below, that the step was made before, under the same ref.
+// replayed reports, here and below, that the step was made before; it is known by its ref, where it has one.
 // A claim that is on its way to the ledger is waited for. A payment whose claim
 // was released follows the campaign's rule: the claim returned may then be a new
 // one that names the old, or the old one with a payment that is due back.

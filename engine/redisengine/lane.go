@@ -138,8 +138,8 @@ func (l *lane) send(b *batch) {
 // those of the shard count.
 func (p *process) busy(calls int64) bool { return p.inFlight.Load() >= calls && !p.redis.IsCluster() }
 
-// take fills a batch; false when nothing waits, or other calls are enough, and these
-// calls are over. A claim that was sent here by another number of shards than the shard
+// take fills a batch; false when nothing waits, or other calls are enough: send ends then.
+// A claim that was sent here by another number of shards than the shard
 // has is not decided here.
 func (l *lane) take(b *batch) bool {
 	shards := l.dividedBy()

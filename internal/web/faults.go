@@ -57,7 +57,9 @@ func FaultOf(err error) (dibs.Fault, bool) {
 		if rest, ok := strings.CutPrefix(d.Message, s.huma); ok {
 			t := s.text
 			if s.rest {
-				rest = plainNumber(strings.Trim(rest, `"`))
+				if rest = strings.Trim(rest, `"`); strings.HasPrefix(s.huma, "expected number ") {
+					rest = plainNumber(rest)
+				}
 				t = dibs.Text{EN: t.EN + rest, ZH: t.ZH + rest}
 			}
 			return dibs.Fault{Field: at, Problem: t}, true

@@ -41,7 +41,7 @@ type Settlement struct{ db *sqldb.DB }
 //     ErrCorrupt when the entry contradicts itself. A constraint of the
 //     database that fires is ErrPoison too; none ever should.
 //   - ErrForked: the ledger has a claim at an entry's position already.
-//   - ErrNotLeft: units have arrived that have left no shard, and the batch is not Strange.
+//   - ErrNotLeft: units have arrived that have left no shard, and the batch has no UnknownTransfers.
 func (st *Settlement) Settle(ctx context.Context, batches []live.Batch) error {
 	sums := make([]batchSums, len(batches))
 	for i := range batches {

@@ -19,7 +19,7 @@ type Catalog interface {
 	// Get returns a campaign that users may know of, with its phase and what
 	// remains; ErrNotFound for others.
 	Get(ctx context.Context, id string) (dibs.Snapshot, error)
-	// CatalogVersion rises when a campaign or a product may have changed.
+	// CatalogVersion rises when a campaign may have changed.
 	CatalogVersion() int64
 	List(ctx context.Context, public bool, product string, page dibs.Page) (dibs.List[dibs.Campaign], error)
 	CampaignView(ctx context.Context, c *dibs.Campaign, admin bool) (api.CampaignView, error)
@@ -29,9 +29,6 @@ const (
 	// staleAfter is how long a list, or a campaign that is over, is served without a
 	// change of the catalog before it is made again.
 	staleAfter = time.Minute
-	// productAfter is how long a campaign is shown with its product as it was read: nothing
-	// tells this node that a product has changed.
-	productAfter = 10 * time.Second
 	// maxCachedCampaigns bounds the campaigns in the cache.
 	maxCachedCampaigns = 4096
 )
@@ -73,12 +70,11 @@ func New(catalog Catalog, site Site, respond *web.Responder, unknown func(http.R
 type entry struct {
 	current atomic.Pointer[campaignPage]
 	pace    web.Pace
-	// flight is held while the page is made, and guards the fields below.
+	// flight is held while the page is made, and guards product and version.
 	flight web.Flight
-	// product is the campaign's, read at readAt for its version.
+	// product is the campaign's in its version.
 	product *dibs.Product
 	version int64
-	readAt  time.Time
 }
 
 // campaignPage is a campaign as it is sent.
@@ -93,8 +89,6 @@ type campaignPage struct {
 	catalog   int64
 	made      time.Time
 	starts    time.Time
-	// product is when the product was read; zero for a campaign without one.
-	product time.Time
 }
 
 // listPage is the first page of the list of campaigns.
@@ -164,7 +158,7 @@ func (c *Cache) page(ctx context.Context, id string) (page *campaignPage, err er
 		e = c.add(id)
 	}
 	page = e.current.Load()
-	if page != nil && page.mark == now.Mark && page.remaining == now.Remaining && c.hasProduct(page) {
+	if page != nil && page.mark == now.Mark && page.remaining == now.Remaining {
 		return page, nil
 	}
 	stockOnly := page != nil && page.phase == now.Phase && page.mark.Version == now.Mark.Version
@@ -180,7 +174,7 @@ func (c *Cache) page(ctx context.Context, id string) (page *campaignPage, err er
 		}
 	}
 	defer func() { e.flight.End(err) }()
-	if page := e.current.Load(); page != nil && page.mark.Compare(now.Mark) >= 0 && page.remaining == now.Remaining && c.hasProduct(page) {
+	if page := e.current.Load(); page != nil && page.mark.Compare(now.Mark) >= 0 && page.remaining == now.Remaining {
 		// Another reader made it while this one waited.
 		return page, nil
 	}
@@ -195,11 +189,6 @@ func (c *Cache) page(ctx context.Context, id string) (page *campaignPage, err er
 // its snapshot: nothing has changed since it was made.
 func (c *Cache) isOver(page *campaignPage) bool {
 	return page.phase == dibs.PhaseEnded && page.catalog == c.catalog.CatalogVersion() && time.Since(page.made) < staleAfter
-}
-
-// hasProduct reports whether a page has the product as it was read of late, or needs none.
-func (c *Cache) hasProduct(page *campaignPage) bool {
-	return page.product.IsZero() || c.now().Sub(page.product) < productAfter
 }
 
 // find returns a campaign's entry, nil when the cache has none.
@@ -236,10 +225,7 @@ func (c *Cache) build(ctx context.Context, e *entry, now *dibs.Snapshot) (*campa
 		return nil, err
 	}
 	page.json = web.NewPage(raw)
-	if now.Phase != dibs.PhaseEnded && e.product != nil {
-		page.product = e.readAt
-	}
-	if old := e.current.Load(); old != nil && old.mark.Version == page.mark.Version && old.product.Equal(page.product) {
+	if old := e.current.Load(); old != nil && old.mark.Version == page.mark.Version {
 		page.html = old.html
 		return page, nil
 	}
@@ -250,25 +236,18 @@ func (c *Cache) build(ctx context.Context, e *entry, now *dibs.Snapshot) (*campa
 	return page, nil
 }
 
-// view returns the public view of a campaign. The ledger has the numbers of one that is
-// over, and the product, which is read for each version of the campaign and again after
-// productAfter. While the ledger does not answer, the product is shown as it was.
+// view returns the public view of a campaign. The ledger has the numbers of one that
+// is over, and the product; the product is read once for each version of the
+// campaign.
 func (c *Cache) view(ctx context.Context, e *entry, now *dibs.Snapshot) (v api.CampaignView, err error) {
-	campaign, at := now.Campaign, c.now()
-	if now.Phase == dibs.PhaseEnded {
-		return c.catalog.CampaignView(ctx, campaign, false)
-	}
-	if known := e.version == campaign.Version; !known || campaign.ProductID != "" && at.Sub(e.readAt) >= productAfter {
-		if campaign.ProductID != "" {
-			v, err = c.catalog.CampaignView(ctx, campaign, false)
-		}
-		switch {
-		case err == nil:
-			e.product, e.version = productOf(v.Product), campaign.Version
-		case !known:
+	campaign := now.Campaign
+	if now.Phase == dibs.PhaseEnded || campaign.ProductID != "" && e.version != campaign.Version {
+		if v, err = c.catalog.CampaignView(ctx, campaign, false); err != nil || now.Phase == dibs.PhaseEnded {
 			return v, err
 		}
-		e.readAt = at
+	}
+	if e.version != campaign.Version {
+		e.product, e.version = productOf(v.Product), campaign.Version
 	}
 	return api.CampaignViewOf(campaign, now.Remaining, e.product, false), nil
 }

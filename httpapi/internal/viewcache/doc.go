@@ -6,5 +6,5 @@
 //
 // Campaign, List and HTML answer a request from memory, or leave it to its route.
 // Neither the number of readers nor that of claims makes the ledger work: it is read
-// when a campaign has changed, and every ten seconds for a product that somebody looks at.
+// when a campaign or its product has changed.
 package viewcache
