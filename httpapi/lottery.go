@@ -16,8 +16,6 @@ import (
 	"github.com/dibs-dev/dibs/gate"
 )
 
-var errNoLottery = dibs.Fail(dibs.NotFound, dibs.Text{EN: "this campaign has no lottery", ZH: "该活动没有抽签"})
-
 // How long others may keep the view of a lottery: while it can change, and once it
 // is drawn.
 // Many people look at a lottery at the moment of the draw: a second takes nearly all
@@ -43,7 +41,7 @@ type lotteryHandlers struct {
 }
 
 func (h *lotteryHandlers) campaign(ctx context.Context, id string) (*dibs.Campaign, error) {
-	return withGate(ctx, h.campaigns, id, errNoLottery, func(g *dibs.GateSpec) bool {
+	return withGate(ctx, h.campaigns, id, gate.NoLottery, func(g *dibs.GateSpec) bool {
 		return h.lotteries != nil && g.Room != nil && g.Room.Mode == dibs.Lottery
 	})
 }

@@ -21,8 +21,6 @@ type PublicCampaigns interface {
 	ForCaller(ctx context.Context, id string) (*dibs.Campaign, error)
 }
 
-var errNoRoom = dibs.Fail(dibs.NotFound, dibs.Text{EN: "this campaign has no waiting room", ZH: "该活动没有等候室"})
-
 // withGate returns a campaign that has a gate, or else none.
 // A draft looks like no campaign, and a campaign without the gate like one without
 // that page.
@@ -68,7 +66,7 @@ type leftView struct {
 // Joining and leaving may be repeated: a user has one place at a time.
 func registerRooms(a *routes, campaigns PublicCampaigns, places gate.Places) {
 	find := func(ctx context.Context, id string) (*dibs.Campaign, error) {
-		return withGate(ctx, campaigns, id, errNoRoom, func(g *dibs.GateSpec) bool {
+		return withGate(ctx, campaigns, id, gate.NoRoom, func(g *dibs.GateSpec) bool {
 			return places != nil && g.Room != nil && g.Room.Mode != dibs.Lottery
 		})
 	}

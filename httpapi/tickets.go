@@ -10,12 +10,10 @@ import (
 	"github.com/dibs-dev/dibs/gate"
 )
 
-var errNoTickets = dibs.Fail(dibs.NotFound, dibs.Text{EN: "this campaign has no tickets", ZH: "该活动没有入场凭证"})
-
 // registerTickets adds the routes that give tickets out. Without tickets, no campaign asks for one.
 func registerTickets(a *routes, campaigns PublicCampaigns, tickets gate.Tickets) {
 	find := func(ctx context.Context, id string) (*dibs.Campaign, error) {
-		return withGate(ctx, campaigns, id, errNoTickets, func(g *dibs.GateSpec) bool { return tickets != nil && g.Ticket != nil })
+		return withGate(ctx, campaigns, id, gate.NoTickets, func(g *dibs.GateSpec) bool { return tickets != nil && g.Ticket != nil })
 	}
 	change(a, operation{
 		method: http.MethodPost, path: "/v1/campaigns/{id}/tickets", id: "get-ticket", tag: tagGates, access: userOnly,

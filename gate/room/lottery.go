@@ -32,7 +32,6 @@ type lottery struct {
 }
 
 var (
-	noLottery  = dibs.Fail(dibs.NotFound, dibs.Text{EN: "this campaign has no lottery", ZH: "该活动没有抽签"})
 	noEntry    = dibs.Fail(dibs.NotFound, dibs.Text{EN: "you are not registered", ZH: "您未登记"})
 	regClosed  = dibs.Fail(dibs.Ended, dibs.Text{EN: "registration is closed", ZH: "登记已截止"})
 	notClosed  = dibs.Fail(dibs.InvalidState, dibs.Text{EN: "the list is known once registration is closed", ZH: "登记截止后才公布名单"})
@@ -60,7 +59,7 @@ func (r *Rooms) lotteryFor(c *dibs.Campaign) *lottery {
 // lottery returns the lottery of a campaign, when it has one and users may know.
 func (r *Rooms) lottery(c *dibs.Campaign) (*lottery, error) {
 	if c.Gate == nil || c.Gate.Room == nil || c.Gate.Room.Mode != dibs.Lottery || c.State == dibs.Draft {
-		return nil, noLottery
+		return nil, gate.NoLottery
 	}
 	return r.lotteryFor(c), nil
 }

@@ -29,7 +29,6 @@ type waitingRoom struct {
 }
 
 var (
-	noRoom    = dibs.Fail(dibs.NotFound, dibs.Text{EN: "this campaign has no waiting room", ZH: "该活动没有等候室"})
 	noPlace   = dibs.Fail(dibs.NotFound, dibs.Text{EN: "you have no place: POST /v1/campaigns/{id}/queue gives you one", ZH: "您尚未排队：请先 POST /v1/campaigns/{id}/queue"})
 	isFull    = faults.Busy(30*time.Second, dibs.Text{EN: "the waiting room is full", ZH: "等候室已满"})
 	wentTwice = dibs.Fail(dibs.LimitReached, dibs.Text{EN: "you have given your place up twice, and get no other", ZH: "您已两次放弃排队位置，无法再次排队"})
@@ -39,7 +38,7 @@ var (
 // waitingRoom returns the room of a campaign, in the newest definition known.
 func (r *Rooms) waitingRoom(c *dibs.Campaign) (*waitingRoom, error) {
 	if c.Gate == nil || c.Gate.Room == nil || c.Gate.Room.Mode == dibs.Lottery {
-		return nil, noRoom
+		return nil, gate.NoRoom
 	}
 	v, ok := r.waitingRooms.Load(c.Number)
 	if !ok {
@@ -169,7 +168,7 @@ func (r *Rooms) Join(ctx context.Context, c *dibs.Campaign, user string) (gate.P
 	now := r.cfg.Now()
 	switch reason, _ := c.Closed(now); {
 	case reason == dibs.NotFound:
-		return gate.PlaceView{}, noRoom
+		return gate.PlaceView{}, gate.NoRoom
 	case reason == dibs.Ended:
 		return gate.PlaceView{}, overNow
 	case now.Before(c.Gate.Room.OpensAt):

@@ -111,10 +111,9 @@ func (t *Tickets) SetKey(key []byte, until time.Time) error {
 }
 
 var (
-	fetchOne  = dibs.Text{EN: "a claim needs a ticket: POST /v1/campaigns/{id}/tickets hands one out", ZH: "领取需要凭票：请先 POST /v1/campaigns/{id}/tickets"}
-	tooOld    = dibs.Text{EN: "the ticket is no longer valid: fetch another one", ZH: "票已过期：请重新获取"}
-	notYours  = dibs.Text{EN: "this is no ticket of yours for this campaign", ZH: "该票不属于您或不属于此活动"}
-	noTickets = dibs.Fail(dibs.NotFound, dibs.Text{EN: "this campaign has no tickets", ZH: "该活动没有入场凭证"})
+	fetchOne = dibs.Text{EN: "a claim needs a ticket: POST /v1/campaigns/{id}/tickets hands one out", ZH: "领取需要入场凭证：请先 POST /v1/campaigns/{id}/tickets"}
+	tooOld   = dibs.Text{EN: "the ticket is no longer valid: fetch another one", ZH: "入场凭证已过期：请重新获取"}
+	notYours = dibs.Text{EN: "this is no ticket of yours for this campaign", ZH: "该入场凭证不属于您或不属于此活动"}
 )
 
 // required is a refusal that a ticket would have prevented.
@@ -151,7 +150,7 @@ func (t *Tickets) Pass(_ context.Context, c *dibs.Campaign, req *dibs.ClaimReque
 // open returns the campaign's tickets while they are handed out.
 func (t *Tickets) open(c *dibs.Campaign, now time.Time) (*dibs.TicketSpec, error) {
 	if c.Gate == nil || c.Gate.Ticket == nil || c.State == dibs.Draft {
-		return nil, noTickets
+		return nil, gate.NoTickets
 	}
 	if reason, closed := c.Closed(now); closed {
 		return nil, &dibs.Error{Reason: reason}
